@@ -1,0 +1,16 @@
+"""Models for several tables about the same samples, and for one."""
+
+from ._runtime import configure
+
+configure()
+
+from importlib.metadata import version  # noqa: E402
+
+from . import errors, kernels  # noqa: E402
+from .inference.stages import Stage  # noqa: E402
+from .models import BayesianGPLVM  # noqa: E402
+from .models.files import load  # noqa: E402
+
+__version__ = version("manyviews")
+
+__all__ = ["BayesianGPLVM", "Stage", "__version__", "errors", "kernels", "load"]

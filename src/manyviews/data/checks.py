@@ -1,0 +1,57 @@
+"""Checks of one table that name the row and the column at fault."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import ConstantColumnWarning, DataError
+
+
+def check_values(
+    Y: Float[np.ndarray, "N D"],
+    view: str,
+    columns: Sequence[str] | None = None,
+    rows: Sequence[object] | None = None,
+) -> None:
+    """Refuse infinities and rows without any value."""
+    infinite = np.argwhere(np.isinf(Y))
+    if infinite.size:
+        row, column = infinite[0]
+        raise DataError(
+            f"view {view!r} contains infinity at row {_name(rows, row)}, column "
+            f"{_name(columns, column)} ({len(infinite)} infinite values in all)"
+        )
+    empty = np.flatnonzero(np.isnan(Y).all(axis=1))
+    if empty.size:
+        raise DataError(
+            f"row {_name(rows, empty[0])} of view {view!r} has no value at all "
+            f"({empty.size} such rows): leave it out"
+        )
+
+
+def check_training_columns(
+    Y: Float[np.ndarray, "N D"], view: str, columns: Sequence[str] | None = None
+) -> None:
+    """Refuse columns without any value; warn of constant ones."""
+    empty = np.flatnonzero(np.isnan(Y).all(axis=0))
+    if empty.size:
+        raise DataError(
+            f"column {_name(columns, empty[0])} of view {view!r} has no value at all "
+            f"({empty.size} such columns): leave it out"
+        )
+    constant = np.flatnonzero(np.nanmax(Y, axis=0) == np.nanmin(Y, axis=0))
+    if constant.size == Y.shape[1]:
+        raise DataError(f"every column of view {view!r} is constant: there is nothing to learn")
+    if constant.size:
+        warnings.warn(
+            f"{constant.size} columns of view {view!r} are constant and tell the model nothing, "
+            f"the first of them {_name(columns, constant[0])}",
+            ConstantColumnWarning,
+            stacklevel=3,
+        )
+
+
+def _name(names: Sequence[object] | None, index: int) -> str:
+    return repr(names[index]) if names is not None else str(int(index))

@@ -1,0 +1,49 @@
+"""Every error and warning the library raises on purpose, by name."""
+
+
+class ManyviewsError(Exception):
+    """Base of all errors raised by manyviews."""
+
+
+class DataError(ManyviewsError, ValueError):
+    """The data cannot be used as given; the message names view, row and column."""
+
+
+class OptionError(ManyviewsError, ValueError):
+    """An option has a value that cannot work with this model or this data."""
+
+
+class FactorisationError(ManyviewsError, ArithmeticError):
+    """A covariance matrix stayed indefinite at the top of the jitter ladder."""
+
+
+class LowSignalError(ManyviewsError, RuntimeError):
+    """The fitted model explains the data as noise (signal-to-noise below the limit)."""
+
+
+class FileFormatError(ManyviewsError, ValueError):
+    """The file is truncated, altered, of a foreign format or of an unknown version."""
+
+
+class CheckpointMismatchError(FileFormatError):
+    """The checkpoint was written for other data or other options."""
+
+
+class ManyviewsWarning(UserWarning):
+    """Base of all warnings issued by manyviews."""
+
+
+class LowSignalWarning(ManyviewsWarning):
+    """The fitted model has a low signal-to-noise ratio."""
+
+
+class ConvergenceWarning(ManyviewsWarning):
+    """Optimisation ended before its convergence test was met."""
+
+
+class ConstantColumnWarning(ManyviewsWarning):
+    """Some columns are constant: allowed, but they tell the model nothing."""
+
+
+class ExpectationErrorWarning(ManyviewsWarning):
+    """The quadrature behind a kernel without closed-form statistics is coarse."""

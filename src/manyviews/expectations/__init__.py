@@ -1,0 +1,29 @@
+"""Psi statistics: expectations of kernels under Gaussian inputs."""
+
+from . import constant, linear, rbf
+from .gaussian import Gaussian
+from .table import (
+    cross_psi2,
+    expectation_error,
+    psi0,
+    psi1,
+    psi2,
+    psi2_rows,
+    register,
+    register_cross,
+)
+
+__all__ = [
+    "Gaussian",
+    "constant",
+    "cross_psi2",
+    "expectation_error",
+    "linear",
+    "psi0",
+    "psi1",
+    "psi2",
+    "psi2_rows",
+    "rbf",
+    "register",
+    "register_cross",
+]

@@ -1,0 +1,38 @@
+"""The evidence bound: a sum over views minus one KL."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..latent import LatentSpace
+from ..mappings import Mapping, Outputs
+
+
+class Model(eqx.Module):
+    """A latent space and one mapping per view: the whole of a model."""
+
+    latent: LatentSpace
+    views: tuple[Mapping, ...]
+
+
+class Bound(NamedTuple):
+    """F = Σ_k ⟨log p(Y_k | X)⟩ - KL(q(X) ‖ p(X)), with its parts (002 eq. 18)."""
+
+    total: Float[Array, ""]
+    views: Float[Array, " K"]
+    kl: Float[Array, ""]
+    jitter: Float[Array, " K"]
+    noise: Float[Array, " K"]
+
+
+def evidence_bound(model: Model, outputs: tuple[Outputs, ...]) -> Bound:
+    """Evaluate the bound of a model on the outputs of its views."""
+    q = model.latent.marginals()
+    evidence = [v.expected_log_likelihood(q, y) for v, y in zip(model.views, outputs, strict=True)]
+    views = jnp.stack([e.value for e in evidence])
+    kl = model.latent.kl()
+    jitter = jnp.stack([e.jitter for e in evidence])
+    noise = jnp.stack([v.noise_variance() for v in model.views])
+    return Bound(views.sum() - kl, views, kl, jitter, noise)

@@ -1,0 +1,71 @@
+"""What happened during a fit, and whether the result can be trusted."""
+
+import warnings
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import LowSignalError, LowSignalWarning
+
+WARN_BELOW, REFUSE_BELOW = 10.0, 2.0
+
+
+@dataclass
+class FitInfo:
+    """A record of one fit.
+
+    Attributes
+    ----------
+    bound_trace : ndarray
+        The bound after every accepted iteration of the best restart.
+    gradient_norm : float
+        Norm of the gradient over the free unconstrained parameters at the end.
+    jitter : ndarray
+        Relative jitter the kernel matrix of each view needed at the end.
+    signal_to_noise : ndarray
+        Variance of the data over the noise variance, per view.
+    n_active : int
+        Latent dimensions whose relevance exceeds the threshold in any view.
+    bound_noise : float
+        Rounding noise of the bound at the solution, in nats.
+    expectation_error : float
+        Relative error of the psi statistics; zero where they are in closed form.
+    seconds, compile_seconds : float
+        Wall-clock time of the whole fit, and of its first evaluation.
+    n_evaluations : int
+        Evaluations of the bound with its gradient, over all restarts.
+    restart_bounds : list of float
+        The final bound of every restart.
+    converged, interrupted : bool
+        Whether the convergence test was met; whether the user stopped the fit.
+    """
+
+    bound_trace: Float[np.ndarray, " T"] = field(default_factory=lambda: np.empty(0))
+    gradient_norm: float = float("nan")
+    jitter: Float[np.ndarray, " K"] = field(default_factory=lambda: np.empty(0))
+    signal_to_noise: Float[np.ndarray, " K"] = field(default_factory=lambda: np.empty(0))
+    n_active: int = 0
+    bound_noise: float = 0.0
+    expectation_error: float = 0.0
+    seconds: float = 0.0
+    compile_seconds: float = 0.0
+    n_evaluations: int = 0
+    restart_bounds: list[float] = field(default_factory=list)
+    converged: bool = False
+    interrupted: bool = False
+
+
+def check_signal(ratios: dict[str, float], action: str) -> None:
+    """Warn below 10, refuse below 2 (the vargplvm rule); ``action`` may relax or stop this."""
+    for name, ratio in ratios.items():
+        message = (
+            f"view {name!r} has a signal-to-noise ratio of {ratio:.3g}: the model explains "
+            "most of it as noise. Try more restarts (n_restarts), another init, more "
+            "n_components or n_inducing, or a different kernel; if the data really are "
+            "this noisy, set signal_check='off'."
+        )
+        if action == "error" and ratio < REFUSE_BELOW:
+            raise LowSignalError(message)
+        if action != "off" and ratio < WARN_BELOW:
+            warnings.warn(message, LowSignalWarning, stacklevel=3)

@@ -1,0 +1,114 @@
+"""Where a fit starts: latent means, inducing inputs, kernel and noise."""
+
+import warnings
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.cluster import KMeans
+
+from ..errors import DataError, OptionError
+from ..kernels import Kernel, kernel_from_name
+from ..parameters import Parameter, map_parameters
+
+LatentInit = Literal["pca", "ppca", "random"]
+InducingInit = Literal["kmeans", "subset"]
+
+EM_ITERATIONS = 100
+
+
+def initial_means(
+    Y: Float[np.ndarray, "N D"],
+    n_components: int,
+    init: LatentInit | Float[np.ndarray, "N Q"],
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "N Q"]:
+    """Starting means of q(X), scaled to unit variance unless given by the user."""
+    if not isinstance(init, str):
+        given = np.asarray(init, dtype=np.float64)
+        if given.shape != (Y.shape[0], n_components):
+            raise OptionError(
+                f"init must have shape {(Y.shape[0], n_components)} (samples x components), "
+                f"got {given.shape}"
+            )
+        if not np.isfinite(given).all():
+            raise DataError("init holds NaN or infinite values")
+        return given
+    if init == "random":
+        return rng.standard_normal((Y.shape[0], n_components))
+    if n_components > min(Y.shape):
+        raise OptionError(
+            f"n_components={n_components} is more than init={init!r} can give for data of "
+            f"{Y.shape[0]} samples and {Y.shape[1]} features; use init='random' or fewer components"
+        )
+    scores = principal_scores(Y, n_components, probabilistic=init == "ppca")
+    spread = scores.std(axis=0)
+    degenerate = spread < 1e-8 * max(float(spread.max()), 1e-300)
+    scores[:, degenerate] = rng.standard_normal((Y.shape[0], int(degenerate.sum())))
+    spread[degenerate] = 1.0
+    return scores / spread
+
+
+def principal_scores(
+    Y: Float[np.ndarray, "N D"], n_components: int, probabilistic: bool
+) -> Float[np.ndarray, "N Q"]:
+    """Scores of PCA (missing entries at their column's mean) or of PPCA.
+
+    The PPCA scores come from EM over the missing entries (Tipping & Bishop 1999): each
+    round replaces them by their expectation under the current loadings and noise.
+    """
+    missing = np.isnan(Y)
+    filled = np.where(missing, np.nanmean(Y, axis=0), Y)
+    rounds = EM_ITERATIONS if probabilistic and missing.any() else 1
+    for _ in range(rounds):
+        mean = filled.mean(axis=0)
+        U, s, Vt = np.linalg.svd(filled - mean, full_matrices=False)
+        U, s, Vt, rest = U[:, :n_components], s[:n_components], Vt[:n_components], s[n_components:]
+        noise = np.mean(rest**2) if probabilistic and rest.size else 0.0
+        scores = U * (np.maximum(s**2 - noise, 0.0) / np.maximum(s, 1e-300))
+        expected = mean + scores @ Vt
+        if not missing.any() or np.max(np.abs((filled - expected)[missing])) < 1e-6:
+            break
+        filled = np.where(missing, expected, Y)
+    return scores
+
+
+def inducing_inputs(
+    X: Float[np.ndarray, "N Q"],
+    n_inducing: int,
+    init: InducingInit,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "M Q"]:
+    """Starting inducing inputs: centres of k-means, or a random subset, of the latent means."""
+    if init == "subset" or n_inducing >= X.shape[0]:
+        return X[rng.choice(X.shape[0], n_inducing, replace=False)]
+    seed = int(rng.integers(2**31))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # duplicate points give fewer clusters: harmless here
+        centres = (
+            KMeans(n_inducing, n_init=1, max_iter=30, random_state=seed).fit(X).cluster_centers_
+        )
+    return centres + 1e-3 * rng.standard_normal(centres.shape)
+
+
+def initial_kernel(kernel: str | Kernel, X: Float[np.ndarray, "N Q"], variance: float) -> Kernel:
+    """A kernel named by a string starts at values read off the data; an object as it is.
+
+    Lengthscales follow w_q = 5/(max - min)², the total variance is shared by the parts.
+    """
+    n_components = X.shape[1]
+    if isinstance(kernel, Kernel):
+        return kernel.with_dimensions(n_components)
+    template = kernel_from_name(kernel).with_dimensions(n_components)
+    span = np.maximum(X.max(axis=0) - X.min(axis=0), 1e-3)
+    starts = {
+        "variance": variance,
+        "lengthscale": span / np.sqrt(5.0),
+        "variances": np.full(n_components, variance / n_components),
+    }
+
+    def start(name: str, p: Parameter) -> Parameter:
+        value = starts.get(name.split(".")[-1])
+        return p if value is None else p.with_value(value)
+
+    return map_parameters(start, template)

@@ -1,0 +1,129 @@
+"""Latent positions of new rows, all at once (002 §4.1).
+
+q(X) and q(U) of the training data stay fixed. Every new row starts from the latent points
+of its nearest training rows; the starts are screened by their bound, the best few are
+optimised together in one compiled program, and the best end is kept.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .._runtime import single_threaded_blas
+from ..expectations import Gaussian
+from ..latent import LatentSpace
+from ..mappings import GPPosterior
+from ..mappings.rows import RowEvidence, row_evidence
+from .many_minima import minimise_rows
+
+ROW_BUCKETS = (8, 64, 256, 1024)  # rows compiled for; fewer rows are padded
+
+
+class NewPoints(NamedTuple):
+    """q(x*) of new rows and the bound each row reached (its own KL included)."""
+
+    q: Gaussian
+    bound: Float[np.ndarray, " N"]
+
+
+def infer_new_points(
+    latent: LatentSpace,
+    posteriors: tuple[GPPosterior, ...],
+    rows: tuple[Float[np.ndarray, "N D"], ...],
+    starts: Int[np.ndarray, "N S"],
+    *,
+    n_optimised: int = 2,
+    iterations: int = 200,
+    tolerance: float = 1e-6,
+) -> NewPoints:
+    """Infer q(x*) from new rows of any views (NaN = missing; all-NaN = view absent).
+
+    Parameters
+    ----------
+    starts
+        For every row the training points to start from (see :func:`nearest_rows`).
+    n_optimised
+        How many of the starts, the best by their bound, are optimised.
+    """
+    n_rows = rows[0].shape[0]
+    train = latent.marginals()
+    means, variances, bounds = [], [], []
+    with single_threaded_blas():
+        for begin in range(0, n_rows, ROW_BUCKETS[-1]):
+            here = np.arange(begin, min(begin + ROW_BUCKETS[-1], n_rows))
+            size = next(size for size in ROW_BUCKETS if size >= here.size)
+            padded = np.resize(here, size)
+            evidences = tuple(
+                row_evidence(p, np.nan_to_num(Y[padded]), ~np.isnan(Y[padded]))
+                for p, Y in zip(posteriors, rows, strict=True)
+            )
+            starting = train[jnp.asarray(starts[padded])]
+            keep = min(n_optimised, starts.shape[1])
+            q, bound = _infer(latent, evidences, starting, keep, iterations, tolerance)
+            means.append(np.asarray(q.mean)[: here.size])
+            variances.append(np.asarray(q.variance)[: here.size])
+            bounds.append(np.asarray(bound)[: here.size])
+    q = Gaussian(jnp.asarray(np.concatenate(means)), jnp.asarray(np.concatenate(variances)))
+    return NewPoints(q, np.concatenate(bounds))
+
+
+@eqx.filter_jit
+def _infer(
+    latent: LatentSpace,
+    evidences: tuple[RowEvidence, ...],
+    starting: Gaussian,
+    keep: int,
+    iterations: int,
+    tolerance: float,
+) -> tuple[Gaussian, Float[Array, " N"]]:
+    n_rows, n_starts, Q = starting.mean.shape
+
+    def negative_bound(q: Gaussian, parts: tuple[RowEvidence, ...]) -> Float[Array, " n"]:
+        return latent.new_point_kl(q) - sum(part(q) for part in parts)
+
+    by_start = jax.tree_util.tree_map(lambda a: jnp.swapaxes(a, 0, 1), starting)
+    screened = jax.lax.map(lambda q: negative_bound(q, evidences), by_start)
+    screened = jnp.where(jnp.isfinite(screened), screened, jnp.inf)
+    chosen = jnp.argsort(screened, axis=0, stable=True)[:keep].T  # rows x keep
+    row = jnp.repeat(jnp.arange(n_rows), keep)
+    mean = starting.mean[row, chosen.ravel()]
+    variance = starting.variance[row, chosen.ravel()]
+    repeated = tuple(evidence.take(row) for evidence in evidences)
+
+    def function(x: Float[Array, "n V"]) -> Float[Array, " n"]:
+        return negative_bound(Gaussian(x[:, :Q], jnp.exp(jnp.clip(x[:, Q:], -40, 40))), repeated)
+
+    start = jnp.concatenate([mean, jnp.log(variance)], axis=1)
+    scale = jnp.concatenate([variance, jnp.full_like(variance, 2.0)], axis=1)
+    x, value = minimise_rows(function, start, scale, iterations=iterations, tolerance=tolerance)
+    value = jnp.where(jnp.isfinite(value), value, jnp.inf).reshape(n_rows, keep)
+    best = jnp.argmin(value, axis=1)
+    x = x.reshape(n_rows, keep, 2 * Q)[jnp.arange(n_rows), best]
+    return Gaussian(x[:, :Q], jnp.exp(x[:, Q:])), -value[jnp.arange(n_rows), best]
+
+
+def nearest_rows(
+    new: tuple[Float[np.ndarray, "N D"], ...],
+    train: tuple[Float[np.ndarray, "T D"], ...],
+    n_neighbours: int,
+) -> Int[np.ndarray, "N S"]:
+    """Nearest training rows by mean squared difference over the columns both have."""
+    n_train = train[0].shape[0]
+    n_neighbours = min(n_neighbours, n_train)
+    found = []
+    for begin in range(0, new[0].shape[0], 1024):
+        distance = np.zeros((min(1024, new[0].shape[0] - begin), n_train))
+        shared = np.zeros_like(distance)
+        for Y, T in zip(new, train, strict=True):
+            y, t = Y[begin : begin + 1024], T
+            wy, wt = (~np.isnan(y)).astype(float), (~np.isnan(t)).astype(float)
+            y, t = np.nan_to_num(y), np.nan_to_num(t)
+            distance += (y**2) @ wt.T - 2.0 * y @ t.T + wy @ (t**2).T
+            shared += wy @ wt.T
+        distance = np.where(shared > 0, distance / np.maximum(shared, 1.0), np.inf)
+        found.append(np.argsort(distance, axis=1, kind="stable")[:, :n_neighbours])
+    return np.concatenate(found)

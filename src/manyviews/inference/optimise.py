@@ -1,0 +1,170 @@
+"""Staged optimisation with restarts: progress, interruption, checkpoints."""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from .._runtime import single_threaded_blas
+from ..errors import ConvergenceWarning, FactorisationError
+from ..mappings import Outputs
+from .adam import Vector, adam
+from .bound import Model
+from .checkpoint import Checkpoint, State
+from .diagnostics import FitInfo
+from .lbfgs import lbfgs, value_noise
+from .objective import Objective
+from .stages import Stage
+
+WINDOW = 30  # iterations over which the convergence test looks for improvement
+
+
+class Progress(Protocol):
+    """What a progress display is told."""
+
+    def update(
+        self, restart: int, stage: int, bound: float, gradient_norm: float, signal_to_noise: Vector
+    ) -> None:
+        """Show the state after one iteration."""
+
+
+def optimise(
+    make_model: Callable[[int], Model],
+    outputs: tuple[Outputs, ...],
+    stages: Sequence[Stage],
+    *,
+    n_restarts: int = 1,
+    tolerance: float = 1e-5,
+    progress: Progress | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> tuple[Model, FitInfo]:
+    """Fit a model from several starts and keep the one with the highest bound.
+
+    Parameters
+    ----------
+    make_model
+        Gives the starting model of a restart.
+    tolerance
+        Converged when thirty iterations together gain less than ``tolerance`` nats per
+        observed value.
+    """
+    info = FitInfo()
+    began = time.perf_counter()
+    best: Run | None = None
+    state = checkpoint.resume() if checkpoint is not None else State()
+    info.restart_bounds = list(state.bounds)
+    with single_threaded_blas():
+        if state.best is not None:
+            best = Run(Objective(make_model(0), outputs), stages, tolerance)
+            best.objective(state.best)
+        for restart in range(state.restart, n_restarts):
+            run = Run(Objective(make_model(restart), outputs), stages, tolerance)
+            run.go(restart, progress, checkpoint)
+            info.n_evaluations += run.objective.n_evaluations
+            info.compile_seconds = info.compile_seconds or run.objective.compile_seconds
+            info.restart_bounds.append(-run.objective.best_value)
+            if best is None or run.objective.best_value < best.objective.best_value:
+                best = run
+            info.interrupted = run.interrupted
+            if run.interrupted:
+                break
+            if checkpoint is not None:
+                checkpoint.restart_done(restart, info.restart_bounds, best.objective.best_vector)
+        if best is None or not np.isfinite(best.objective.best_value):
+            raise FactorisationError(
+                "the bound is not finite at the start, even with the largest jitter: look for "
+                "duplicated inducing inputs, extreme values in the data or in the kernel's "
+                "parameters"
+            )
+        _finish(info, best)
+    info.seconds = time.perf_counter() - began
+    if not (info.converged or info.interrupted):
+        warnings.warn(
+            "the fit reached max_iter before its convergence test was met; the model can be "
+            "used, a larger max_iter may improve it",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return best.objective.model_at(best.objective.best_vector), info
+
+
+class Run:
+    """One start, taken through all stages."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        stages: Sequence[Stage],
+        tolerance: float,
+    ):
+        self.objective = objective
+        self.stages = stages
+        self.gain_limit = tolerance * sum(o.n_observed() for o in objective.outputs)
+        self.variances = np.array([o.variance() for o in objective.outputs])
+        self.trace: list[float] = []
+        self.converged = False
+        self.interrupted = False
+
+    def go(self, restart: int, progress: Progress | None, checkpoint: Checkpoint | None) -> None:
+        """Run the stages; Ctrl-C keeps the best point seen."""
+        x, first = self.objective.start, 0
+        if checkpoint is not None:
+            first, x = checkpoint.stage_start(restart, x)
+        try:
+            for index in range(first, len(self.stages)):
+                x = self._stage(index, x, restart, progress, checkpoint)
+        except KeyboardInterrupt:
+            self.interrupted = True
+            if checkpoint is not None:
+                checkpoint.write(restart, index, self.objective.best_vector)
+
+    def signal_to_noise(self) -> Vector:
+        """Variance of the data over the noise variance, at the last evaluation."""
+        assert self.objective.last is not None
+        return self.variances / np.asarray(self.objective.last.noise)
+
+    def _stage(
+        self,
+        index: int,
+        x: Vector,
+        restart: int,
+        progress: Progress | None,
+        checkpoint: Checkpoint | None,
+    ) -> Vector:
+        stage = self.stages[index]
+        mask = self.objective.holding(*stage.hold)
+        values: list[float] = []
+
+        def masked(vector: Vector) -> tuple[float, Vector]:
+            value, gradient = self.objective(vector)
+            return value, gradient * mask
+
+        def report(value: float, gradient: Vector) -> bool:
+            values.append(value)
+            self.trace.append(-value)
+            if progress is not None:
+                norm = float(np.linalg.norm(gradient))
+                progress.update(restart, index, -value, norm, self.signal_to_noise())
+            if checkpoint is not None:
+                checkpoint.maybe_write(restart, index, self.objective.best_vector)
+            best_before = min(values[:-WINDOW], default=np.inf)
+            return len(values) > WINDOW and best_before - min(values) < self.gain_limit
+
+        if stage.method == "adam":
+            return adam(masked, x, stage.iterations, stage.step_size, report)
+        x, self.converged = lbfgs(masked, x, stage.iterations, report)
+        return x
+
+
+def _finish(info: FitInfo, run: Run) -> None:
+    objective = run.objective
+    value, gradient = objective(objective.best_vector)
+    assert objective.last is not None
+    info.jitter = np.asarray(objective.last.jitter)
+    info.signal_to_noise = run.signal_to_noise()
+    info.gradient_norm = float(np.linalg.norm(gradient))
+    info.bound_noise = value_noise(objective, objective.best_vector, value)
+    info.bound_trace = np.asarray(run.trace)
+    info.converged = run.converged

@@ -1,0 +1,69 @@
+"""A progress bar for long fits."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+from jaxtyping import Float
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from .stages import Stage
+
+
+class ProgressBar:
+    """Bound, gradient, signal-to-noise per view and time left, on one line of the terminal."""
+
+    def __init__(self, stages: Sequence[Stage], n_restarts: int, view_names: Sequence[str]):
+        self.names = view_names
+        self.before = np.cumsum([0] + [stage.iterations for stage in stages])
+        self.n_restarts = n_restarts
+        self.position = (0, 0, 0)
+        self.bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("bound {task.fields[bound]:.1f}  |grad| {task.fields[gradient]:.1e}"),
+            TextColumn("S/N {task.fields[signal]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self.task = self.bar.add_task(
+            "fitting",
+            total=int(self.before[-1]) * n_restarts,
+            bound=np.nan,
+            gradient=np.nan,
+            signal="-",
+        )
+
+    def update(
+        self,
+        restart: int,
+        stage: int,
+        bound: float,
+        gradient_norm: float,
+        signal_to_noise: Float[np.ndarray, " K"],
+    ) -> None:
+        """Show the state after one iteration."""
+        same = self.position[:2] == (restart, stage)
+        self.position = (restart, stage, self.position[2] + 1 if same else 1)
+        signals = " ".join(f"{n} {v:.3g}" for n, v in zip(self.names, signal_to_noise, strict=True))
+        self.bar.update(
+            self.task,
+            description=f"fitting {restart + 1}/{self.n_restarts}",
+            completed=int(restart * self.before[-1] + self.before[stage]) + self.position[2],
+            bound=bound,
+            gradient=gradient_norm,
+            signal=signals,
+        )
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.bar.stop()

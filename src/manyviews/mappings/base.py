@@ -1,0 +1,37 @@
+"""What a mapping is: a distribution over functions from the latent space to one view."""
+
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import equinox as eqx
+from jaxtyping import Array, Float
+
+from ..expectations import Gaussian
+from .outputs import Outputs
+
+
+class Evidence(NamedTuple):
+    """One view's share of the bound, and the jitter it took to compute it."""
+
+    value: Float[Array, ""]
+    jitter: Float[Array, ""]
+
+
+class Mapping(eqx.Module):
+    """Owner of p(Y | X) for one view. A new mapping is one subclass."""
+
+    @abstractmethod
+    def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
+        """A lower bound on ⟨log p(Y | X)⟩ under q(X)."""
+
+    @abstractmethod
+    def posterior(self, q: Gaussian, outputs: Outputs) -> Any:
+        """What prediction needs of the training data."""
+
+    @abstractmethod
+    def noise_variance(self) -> Float[Array, ""]:
+        """Variance of the observation noise."""
+
+    @abstractmethod
+    def relevance(self) -> Float[Array, " Q"]:
+        """How strongly each latent dimension moves this view."""

@@ -1,0 +1,148 @@
+"""What new rows of a view say about their latent points.
+
+Two forms of the bound serve (002 §4.1). With q(U) fixed, each new row adds
+
+    Σ_{d observed} [½ log(β/2π) - (β/2)(y_d² - 2 y_d ψ1b_d + ⟨(kᵀb_d)²⟩ + ψ0 - tr(R_dΨ2))],
+
+R_d = K⁻¹ - (K+βΨ2)⁻¹, which is linear in the row's ψ1 and Ψ2. With q(U) optimal for
+training data and new row together, it adds F(Y, y*) - F(Y), which is never less.
+"""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Bool, Float, Int
+
+from ..errors import OptionError
+from ..expectations import Gaussian, psi0, psi1, psi2, psi2_rows
+from ..kernels import Kernel
+from ..linalg import log_determinant
+from .collapsed import inner_cholesky
+from .outputs import unique_patterns
+from .posterior import ROWS_AT_ONCE, GPPosterior
+
+
+class RowEvidence(eqx.Module):
+    """The bound of new rows with q(U) fixed, as a function of their q(x*) alone."""
+
+    kernel: Kernel
+    Z: Float[Array, "M Q"]
+    beta: Float[Array, ""]
+    linear: Float[Array, "N M"]
+    """Σ_d y_d b_d over the observed columns."""
+    quadratic: Float[Array, "R M M"]
+    """Σ_d (b_db_dᵀ - R_d) over the observed columns, once per pattern of them."""
+    pattern: Int[Array, " N"]
+    count: Float[Array, " N"]
+    sum_squares: Float[Array, " N"]
+
+    def __call__(self, q: Gaussian) -> Float[Array, " N"]:
+        first = psi1(self.kernel, self.Z, q)
+        misfit = (
+            self.sum_squares
+            - 2.0 * jnp.sum(first * self.linear, axis=1)
+            + psi2_rows(self.kernel, self.Z, q, self.quadratic, self.pattern)
+            + self.count * psi0(self.kernel, q)
+        )
+        return 0.5 * self.count * jnp.log(self.beta / (2.0 * jnp.pi)) - 0.5 * self.beta * misfit
+
+    def take(self, rows: Int[Array, " n"]) -> "RowEvidence":
+        """The evidence of some rows, in the given order (repetition allowed)."""
+        fields = (self.linear, self.pattern, self.count, self.sum_squares)
+        picked = [field[rows] for field in fields]
+        return eqx.tree_at(
+            lambda e: (e.linear, e.pattern, e.count, e.sum_squares), self, tuple(picked)
+        )
+
+
+def row_evidence(
+    posterior: GPPosterior, filled: Float[np.ndarray, "N D"], observed: Bool[np.ndarray, "N D"]
+) -> RowEvidence:
+    """Prepare new rows (zeros where missing) for inference of their latent points."""
+    patterns, which = unique_patterns(observed)
+    groups = np.eye(posterior.inner.shape[0])[np.asarray(posterior.group_of_column)]
+    return _assemble(
+        posterior,
+        jnp.asarray(filled),
+        jnp.asarray(patterns, jnp.float64),
+        jnp.asarray(groups),
+        jnp.asarray(which, jnp.int32),
+        jnp.asarray(observed.sum(axis=1), jnp.float64),
+    )
+
+
+@eqx.filter_jit
+def _assemble(
+    posterior: GPPosterior,
+    filled: Float[Array, "N D"],
+    patterns: Float[Array, "R D"],
+    groups: Float[Array, "D G"],
+    which: Int[Array, " N"],
+    count: Float[Array, " N"],
+) -> RowEvidence:
+    B = posterior.weights
+    products = jax.lax.map(lambda w: (B * w) @ B.T, patterns)
+    removed = jnp.einsum("rg,gml->rml", patterns @ groups, posterior.reduction())
+    return RowEvidence(
+        kernel=posterior.kernel,
+        Z=posterior.Z,
+        beta=1.0 / posterior.noise,
+        linear=filled @ B.T,
+        quadratic=products - removed,
+        pattern=which,
+        count=count,
+        sum_squares=jnp.sum(filled**2, axis=1),
+    )
+
+
+@eqx.filter_jit
+def augmented_evidence(
+    posterior: GPPosterior,
+    q: Gaussian,
+    filled: Float[Array, "N D"],
+    observed: Float[Array, "N D"],
+) -> Float[Array, " N"]:
+    """F(Y, y*) - F(Y) for every row on its own, before the KL of its latent point."""
+    if not posterior.exact:
+        raise OptionError(
+            "the augmented bound needs posteriors that are exact for their missing patterns; "
+            "with scattered missing training values use method='fixed'"
+        )
+    beta = 1.0 / posterior.noise
+    n_groups, M = posterior.inner.shape[0], posterior.Z.shape[0]
+    groups = jax.nn.one_hot(posterior.group_of_column, n_groups)  # D x G
+    means = posterior.L.T @ posterior.weights
+    gram = jax.vmap(lambda c: c @ c.T)(posterior.inner)  # I + βA
+    solved = jnp.einsum("dg,gml,ld->md", groups, gram, means) / beta  # L⁻¹Ψ1ᵀY
+    log_dets = jax.vmap(log_determinant)(posterior.inner)
+
+    def one_row(row: tuple[Gaussian, Array, Array]) -> Float[Array, ""]:
+        point, y, seen = row
+        single = Gaussian(point.mean[None], point.variance[None])
+        zero = psi0(posterior.kernel, single)[0]
+        first = psi1(posterior.kernel, posterior.Z, single)[0]
+        second = psi2(posterior.kernel, posterior.Z, single, jnp.ones((1, 1)))[0]
+        half = solve_triangular(posterior.L, second, lower=True)
+        a = solve_triangular(posterior.L, half.T, lower=True)
+        p = solve_triangular(posterior.L, first, lower=True)
+        total = -0.5 * beta * jnp.sum(seen * y**2)
+        for g in range(n_groups):
+            mask = seen * groups[:, g]
+            count = mask.sum()
+            before = gram[g]
+            inner = inner_cholesky((before - jnp.eye(M)) / beta + a, beta)
+            targets = (solved + jnp.outer(p, y)) * mask
+            gain = jnp.sum(solve_triangular(inner, targets, lower=True) ** 2) - jnp.sum(
+                solve_triangular(posterior.inner[g], solved * mask, lower=True) ** 2
+            )
+            total += 0.5 * beta**2 * gain + 0.5 * count * (
+                jnp.log(beta / (2.0 * jnp.pi))
+                - log_determinant(inner)
+                + log_dets[g]
+                - beta * (zero - jnp.trace(a))
+            )
+        return total
+
+    return jax.lax.map(one_row, (q, filled, observed), batch_size=min(ROWS_AT_ONCE, len(filled)))

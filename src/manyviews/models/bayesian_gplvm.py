@@ -1,0 +1,412 @@
+"""The Bayesian GP-LVM: one view, independent latent points (002)."""
+
+import os
+from numbers import Integral, Real
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jaxtyping import ArrayLike, Float
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..data import Scaling, check_training_columns, check_values
+from ..errors import DataError, OptionError
+from ..expectations import Gaussian
+from ..inference.diagnostics import check_signal
+from ..inference.new_points import NewPoints, infer_new_points, nearest_rows
+from ..io import register_record, write
+from ..kernels import Kernel
+from ..linalg import DEFAULT_JITTER
+from ..mappings.rows import augmented_evidence
+from .core import FitOptions, fit_core, resolve_stages
+from .prediction import Moments, draw, moments
+
+ACTIVE_THRESHOLD = 5e-3
+"""A dimension counts as active when its relevance exceeds this share of the largest."""
+
+MIN_SAMPLES = 3
+
+
+@register_record
+class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Nonlinear dimensionality reduction that decides the number of dimensions itself.
+
+    Every column d of the data is a Gaussian process of a few latent variables,
+
+        y_nd = f_d(x_n) + noise,   f_d ~ GP(0, k),   x_n ~ N(0, I),
+
+    and the latent variables are integrated out variationally: the fit maximises a lower
+    bound on log p(Y) over q(X) = Π N(μ_n, diag S_n), the kernel, the noise and the inducing
+    inputs. Dimensions that the data do not need are switched off.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Latent dimensions to start with (an upper limit). Default: 10, or what the data allow.
+    n_inducing : int, optional
+        Inducing inputs: more is more exact and slower. Default: 50, or the number of samples.
+    kernel : str or Kernel, default="rbf"
+        ``"rbf"``, ``"linear"``, ``"rbf + linear + bias"``, … start at values read off the data;
+        a :class:`~manyviews.kernels.Kernel` starts at its own values.
+    init : {"pca", "ppca", "random"} or array, default="pca"
+        Starting latent means; an array has one row per sample.
+    inducing : {"kmeans", "subset"}, default="kmeans"
+        How the first inducing inputs are chosen from the latent means.
+    scaling : {"view", "column", "none"}, default="view"
+        Divide the centred data by one number, by one per column, or not at all.
+    missing : {"auto", "exact", "shared"}, default="auto"
+        Treatment of NaN: exact by missing pattern, or one posterior covariance for all
+        columns; ``"auto"`` is exact up to 16 patterns.
+    n_restarts : int, default=1
+        Starts to try; the one with the highest bound is kept.
+    max_iter : int, default=1000
+        Most iterations of the last optimisation stage.
+    tol : float, default=1e-5
+        Converged when 30 iterations gain less than this many nats per observed value.
+    stages : sequence of Stage, optional
+        Another plan for the optimisation.
+    positive : {"log", "softplus"}, default="log"
+        The scale on which positive parameters are optimised.
+    signal_check : {"error", "warn", "off"}, default="error"
+        Refuse a fit with signal-to-noise below 2 and warn below 10; only warn; or neither.
+    jitter : float, default=1e-6
+        Foot of the jitter ladder, relative to the kernel's variance.
+    n_starts : int, default=10
+        Nearest training rows that the latent position of a new row is sought from.
+    checkpoint : path, optional
+        File that follows the fit; a later fit with the same data and options resumes from it.
+    random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    latent_mean_, latent_std_ : ndarray of shape (n_samples, n_components)
+        The posterior of the training points.
+    relevance_ : ndarray of shape (n_components,)
+        Normalised relevance of each dimension (the ARD weights of RBF and linear kernels).
+    n_active_ : int
+        Dimensions with a relevance above 0.005.
+    lower_bound_ : float
+        Lower bound on log p(Y), in the units of the data.
+    noise_variance_ : ndarray of shape (n_features,)
+    kernel_ : Kernel
+        The fitted kernel, for scaled data.
+    fit_info_ : FitInfo
+        What happened: bound trace, gradient, jitter, signal-to-noise, seconds, …
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyviews import BayesianGPLVM
+    >>> model = BayesianGPLVM(n_components=3, random_state=0).fit(load_iris().data)
+    >>> model.transform(load_iris().data[:2]).shape
+    (2, 3)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_inducing": [Interval(Integral, 1, None, closed="left"), None],
+        "kernel": [str, Kernel],
+        "init": [StrOptions({"pca", "ppca", "random"}), "array-like"],
+        "inducing": [StrOptions({"kmeans", "subset"})],
+        "scaling": [StrOptions({"view", "column", "none"})],
+        "missing": [StrOptions({"auto", "exact", "shared"})],
+        "n_restarts": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "stages": ["array-like", None],
+        "positive": [StrOptions({"log", "softplus"})],
+        "signal_check": [StrOptions({"error", "warn", "off"})],
+        "jitter": [Interval(Real, 0, 0.1, closed="both")],
+        "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "checkpoint": [str, os.PathLike, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_inducing: int | None = None,
+        kernel: str | Kernel = "rbf",
+        init: Any = "pca",
+        inducing: str = "kmeans",
+        scaling: str = "view",
+        missing: str = "auto",
+        n_restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        stages: Any = None,
+        positive: str = "log",
+        signal_check: str = "error",
+        jitter: float = DEFAULT_JITTER,
+        n_starts: int = 10,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.n_inducing = n_inducing
+        self.kernel = kernel
+        self.init = init
+        self.inducing = inducing
+        self.scaling = scaling
+        self.missing = missing
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stages = stages
+        self.positive = positive
+        self.signal_check = signal_check
+        self.jitter = jitter
+        self.n_starts = n_starts
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+        """Fit the model; NaN in ``X`` is missing."""
+        self._validate_params()
+        Y = self._check(X, reset=True)
+        check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
+        self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
+        scaled = self.scaling_.apply(Y)
+        options = self._options(*Y.shape)
+        self.core_, self.fit_info_ = fit_core([scaled], ["X"], options)
+        self._publish(scaled)
+        check_signal({"X": float(self.fit_info_.signal_to_noise[0])}, self.signal_check)
+        return self
+
+    def fit_transform(self, X: ArrayLike, y: Any = None, **_: Any) -> Float[np.ndarray, "N Q"]:
+        """Fit the model and return the latent means of the training rows."""
+        return self.fit(X, y).latent_mean_
+
+    def _options(self, n_samples: int, n_features: int) -> FitOptions:
+        n_inducing = min(50, n_samples) if self.n_inducing is None else int(self.n_inducing)
+        if n_inducing > n_samples:
+            raise OptionError(
+                f"n_inducing={n_inducing} is more than the {n_samples} samples there are"
+            )
+        limit = min(10, n_features, n_samples - 1)
+        n_components = limit if self.n_components is None else int(self.n_components)
+        return FitOptions(
+            n_components=n_components,
+            n_inducing=n_inducing,
+            kernel=self.kernel,
+            init=self.init,
+            inducing=self.inducing,
+            missing=self.missing,
+            n_restarts=int(self.n_restarts),
+            stages=resolve_stages(self.stages, int(self.max_iter)),
+            tolerance=float(self.tol),
+            positive=self.positive,
+            jitter=float(self.jitter),
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            verbose=int(self.verbose),
+            checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
+        )
+
+    def _publish(self, scaled: Float[np.ndarray, "N D"]) -> None:
+        """Set the fitted attributes from the core."""
+        q, view = self.core_.marginals(), self.core_.model.views[0]
+        self.latent_mean_ = np.array(q.mean)
+        self.latent_std_ = np.sqrt(np.array(q.variance))
+        relevance = np.array(view.relevance())
+        self.relevance_ = relevance / max(float(relevance.max()), 1e-300)
+        self.n_active_ = int((self.relevance_ > ACTIVE_THRESHOLD).sum())
+        self.fit_info_.n_active = self.n_active_
+        self.noise_variance_ = float(view.noise_variance()) * self.scaling_.scale**2
+        self.kernel_ = view.kernel  # type: ignore[attr-defined]
+        bound = max(self.fit_info_.restart_bounds)
+        self.lower_bound_ = bound - float(self.scaling_.log_jacobian(scaled).sum())
+        self.n_iter_ = max(1, len(self.fit_info_.bound_trace))
+
+    # ------------------------------------------------------- latent positions of new rows
+
+    def transform(self, X: ArrayLike, *, return_std: bool = False) -> Any:
+        """Posterior means of the latent positions of new rows (and their std on request)."""
+        q = self._infer(self._new(X)).q
+        if return_std:
+            return np.array(q.mean), np.sqrt(np.array(q.variance))
+        return np.array(q.mean)
+
+    def score_samples(self, X: ArrayLike, *, method: str = "auto") -> Float[np.ndarray, " N"]:
+        """Approximate log p(y* | Y) of every row: F(Y, y*) - F(Y) (002 eq. 36).
+
+        Parameters
+        ----------
+        method : {"auto", "augmented", "fixed"}
+            ``"augmented"`` lets the new row revise q(U), as the equation has it; ``"fixed"``
+            keeps q(U) of the training data, which gives a lower number. ``"auto"`` is
+            ``"augmented"`` unless scattered missing training values rule it out.
+        """
+        if method not in {"auto", "augmented", "fixed"}:
+            raise OptionError(f"method must be 'auto', 'augmented' or 'fixed', got {method!r}")
+        scaled = self._new(X)
+        found = self._infer(scaled)
+        posterior = self.core_.posteriors[0]
+        bound = found.bound
+        if method == "augmented" or (method == "auto" and posterior.exact):
+            observed = ~np.isnan(scaled)
+            evidence = augmented_evidence(
+                posterior,
+                found.q,
+                jnp.asarray(np.nan_to_num(scaled)),
+                jnp.asarray(observed, jnp.float64),
+            )
+            bound = np.array(evidence - self.core_.model.latent.new_point_kl(found.q))
+        return bound - self.scaling_.log_jacobian(scaled)
+
+    def score(self, X: ArrayLike, y: Any = None) -> float:
+        """Mean of :meth:`score_samples`: higher is better."""
+        return float(np.mean(self.score_samples(X)))
+
+    # ------------------------------------------------------------------ back to the data
+
+    def predict(
+        self,
+        X: ArrayLike,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        n_samples: int | None = None,
+        random_state: Any = None,
+    ) -> Any:
+        """Complete rows given partly observed ones: infer x*, then predict every column.
+
+        Returns the mean; ``(mean, std)`` or ``(mean, covariance)`` on request, covariance
+        of shape (n_rows, n_features, n_features); or, with ``n_samples``, draws of shape
+        (n_samples, n_rows, n_features). Observation noise is included.
+        """
+        q = self._infer(self._new(X)).q
+        return self._like(X, self._outputs(q, return_std, return_cov, n_samples, random_state))
+
+    def inverse_transform(
+        self,
+        X: ArrayLike,
+        latent_std: ArrayLike | None = None,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        n_samples: int | None = None,
+        random_state: Any = None,
+    ) -> Any:
+        """Data at given latent positions, with their uncertainty if ``latent_std`` is given.
+
+        The options are those of :meth:`predict`.
+        """
+        check_is_fitted(self)
+        mean = np.asarray(X, dtype=np.float64)
+        n_components = self.latent_mean_.shape[1]
+        if mean.ndim != 2 or mean.shape[1] != n_components:
+            raise DataError(
+                f"latent positions must have shape (n, {n_components}), got {mean.shape}"
+            )
+        variance = np.zeros_like(mean)
+        if latent_std is not None:
+            variance = np.broadcast_to(np.asarray(latent_std, dtype=np.float64), mean.shape) ** 2
+        q = Gaussian(jnp.asarray(mean), jnp.asarray(variance))
+        return self._outputs(q, return_std, return_cov, n_samples, random_state)
+
+    def impute(self, X: ArrayLike | None = None, *, return_std: bool = False) -> Any:
+        """Fill the holes of the training data (``X=None``) or of new data.
+
+        Observed values are returned as they are, with a std of zero.
+        """
+        check_is_fitted(self)
+        if X is None:
+            scaled, q = self.core_.data[0], self.core_.marginals()
+        else:
+            scaled = self._new(X)
+            q = self._infer(scaled).q
+        mean, std = self._outputs(q, True, False, None, None)
+        missing = np.isnan(scaled)
+        filled = np.where(missing, mean, self.scaling_.undo(scaled))
+        if X is not None and not isinstance(X, pd.DataFrame):
+            filled = np.where(missing, mean, np.asarray(X, dtype=np.float64))
+        return self._like(X, (filled, np.where(missing, std, 0.0)) if return_std else filled)
+
+    def sample(
+        self, n_samples: int = 1, *, latent: str = "prior", random_state: Any = None
+    ) -> Float[np.ndarray, "K D"]:
+        """Draw new rows: x from the prior (or from the training points' posteriors), then y."""
+        check_is_fitted(self)
+        if latent not in {"prior", "posterior"}:
+            raise OptionError(f"latent must be 'prior' or 'posterior', got {latent!r}")
+        rng = check_random_state(self.random_state if random_state is None else random_state)
+        q = self.core_.model.latent.prior(n_samples)
+        if latent == "posterior":
+            q = self.core_.marginals()[rng.randint(len(self.latent_mean_), size=n_samples)]
+        return self._outputs(q, False, False, 1, rng)[0]
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one ``.safetensors`` file; see :func:`manyviews.load`."""
+        check_is_fitted(self)
+        write(path, self)
+
+    # ------------------------------------------------------------------ edges
+
+    def _check(self, X: ArrayLike, reset: bool) -> Float[np.ndarray, "N D"]:
+        Y = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=np.float64,
+            ensure_all_finite=False,
+            ensure_min_samples=MIN_SAMPLES if reset else 1,
+        )
+        rows = X.index if isinstance(X, pd.DataFrame) else None
+        check_values(Y, "X", getattr(self, "feature_names_in_", None), rows)
+        return Y
+
+    def _new(self, X: ArrayLike) -> Float[np.ndarray, "N D"]:
+        check_is_fitted(self)
+        return self.scaling_.apply(self._check(X, reset=False))
+
+    def _infer(self, scaled: Float[np.ndarray, "N D"]) -> NewPoints:
+        starts = nearest_rows((scaled,), self.core_.data, self.n_starts)
+        return infer_new_points(self.core_.model.latent, self.core_.posteriors, (scaled,), starts)
+
+    def _outputs(
+        self, q: Gaussian, std: bool, cov: bool, n_samples: int | None, random_state: Any
+    ) -> Any:
+        posterior = self.core_.posteriors[0]
+        if n_samples is not None:
+            if std or cov:
+                raise OptionError("ask for samples or for moments, not for both")
+            seed = self.random_state if random_state is None else random_state
+            key = jax.random.key(check_random_state(seed).randint(2**31 - 1))
+            return self.scaling_.undo(draw(posterior, q, n_samples, key))
+        result: Moments = moments(posterior, q, want_std=std, want_covariance=cov)
+        mean = self.scaling_.undo(result.mean)
+        if cov:
+            return mean, self.scaling_.undo_covariance(result.covariance)
+        return (mean, self.scaling_.undo_std(result.std)) if std else mean
+
+    def _like(self, X: Any, result: Any) -> Any:
+        """Two-dimensional results come back as DataFrames where the input was one."""
+        if isinstance(result, tuple):
+            return tuple(self._like(X, part) for part in result)
+        if isinstance(X, pd.DataFrame) and result.ndim == 2:
+            return pd.DataFrame(result, index=X.index, columns=X.columns)
+        return result
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.latent_mean_.shape[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,139 @@
+"""From arrays to a fitted core: what every variational estimator does between its edges."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import ExpectationErrorWarning, OptionError
+from ..expectations import Gaussian, expectation_error
+from ..inference.bound import Model
+from ..inference.checkpoint import Checkpoint, fingerprint
+from ..inference.diagnostics import FitInfo
+from ..inference.initialise import inducing_inputs, initial_kernel, initial_means
+from ..inference.optimise import optimise
+from ..inference.progress import ProgressBar
+from ..inference.stages import Stage, default_stages
+from ..io import register_record
+from ..kernels import Kernel
+from ..latent import StandardNormal
+from ..mappings import CollapsedGP, GPPosterior, Mapping, Outputs, make_outputs
+from ..parameters import with_positive_transform
+
+EXPECTATION_TOLERANCE = 0.02
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """The options that all variational estimators share, as the core wants them."""
+
+    n_components: int
+    n_inducing: int
+    kernel: str | Kernel
+    init: Any
+    inducing: str
+    missing: str
+    n_restarts: int
+    stages: tuple[Stage, ...]
+    tolerance: float
+    positive: str
+    jitter: float
+    seed: int
+    verbose: int
+    checkpoint: str | None
+
+
+@register_record
+@dataclass(frozen=True)
+class FittedCore:
+    """A fitted model with what prediction needs of the training data (scaled, NaN missing)."""
+
+    model: Model
+    posteriors: tuple[GPPosterior, ...]
+    data: tuple[np.ndarray, ...]
+
+    def marginals(self) -> Gaussian:
+        """q(X) of the training rows."""
+        return self.model.latent.marginals()
+
+
+def fit_core(
+    data: Sequence[Float[np.ndarray, "N D"]], names: Sequence[str], options: FitOptions
+) -> tuple[FittedCore, FitInfo]:
+    """Initialise, optimise and condition a model on scaled views."""
+    outputs = tuple(make_outputs(Y, options.missing) for Y in data)  # type: ignore[arg-type]
+    checkpoint = None
+    if options.checkpoint is not None:
+        mark = fingerprint({**vars(options), "verbose": 0, "checkpoint": None}, *data)
+        checkpoint = Checkpoint(options.checkpoint, mark)
+    bar = ProgressBar(options.stages, options.n_restarts, names) if options.verbose else None
+    try:
+        if bar is not None:
+            bar.__enter__()
+        model, info = optimise(
+            lambda restart: starting_model(data, options, restart),
+            outputs,
+            options.stages,
+            n_restarts=options.n_restarts,
+            tolerance=options.tolerance,
+            progress=bar,
+            checkpoint=checkpoint,
+        )
+    finally:
+        if bar is not None:
+            bar.__exit__(None, None, None)
+    if checkpoint is not None and not info.interrupted:
+        checkpoint.remove()
+    q = model.latent.marginals()
+    info.expectation_error = max(_expectation_error(view, q) for view in model.views)
+    posteriors = tuple(_condition(v, q, y) for v, y in zip(model.views, outputs, strict=True))
+    return FittedCore(model, posteriors, tuple(data)), info
+
+
+def starting_model(
+    data: Sequence[Float[np.ndarray, "N D"]], options: FitOptions, restart: int
+) -> Model:
+    """The start of one restart: the chosen initialisation, moved a little from the second on."""
+    rng = np.random.default_rng([options.seed, restart])
+    joint = np.concatenate(data, axis=1)
+    means = initial_means(joint, options.n_components, options.init, rng)
+    if restart and not (isinstance(options.init, str) and options.init == "random"):
+        means = means + 0.3 * rng.standard_normal(means.shape)
+    views = []
+    for Y in data:
+        variance = float(np.nanvar(Y))
+        Z = inducing_inputs(means, options.n_inducing, options.inducing, rng)  # type: ignore[arg-type]
+        kernel = initial_kernel(options.kernel, means, variance)
+        views.append(CollapsedGP(kernel, Z, variance / 100.0, options.jitter))
+    return with_positive_transform(Model(StandardNormal(means), tuple(views)), options.positive)
+
+
+def resolve_stages(stages: Sequence[Stage] | None, max_iter: int) -> tuple[Stage, ...]:
+    """The user's stages, checked, or the default plan."""
+    if stages is None:
+        return default_stages(max_iter)
+    if not all(isinstance(stage, Stage) for stage in stages) or not len(stages):
+        raise OptionError("stages must be a sequence of manyviews.Stage")
+    return tuple(stages)
+
+
+def _expectation_error(view: Mapping, q: Gaussian) -> float:
+    assert isinstance(view, CollapsedGP)
+    error = expectation_error(view.kernel, view.inducing.value, q)
+    if error > EXPECTATION_TOLERANCE:
+        warnings.warn(
+            f"the psi statistics of this kernel have no closed form; their quadrature error "
+            f"is about {error:.1%}",
+            ExpectationErrorWarning,
+            stacklevel=4,
+        )
+    return error
+
+
+@eqx.filter_jit
+def _condition(view: Mapping, q: Gaussian, outputs: Outputs) -> GPPosterior:
+    return view.posterior(q, outputs)

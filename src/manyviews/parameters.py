@@ -1,0 +1,176 @@
+"""Parameters that carry their constraint, and the two verbs fix and free.
+
+A :class:`Parameter` stores an unconstrained array ``raw``; ``value`` applies the
+constraint. This is the only place where constraints are applied.
+"""
+
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
+from typing import Any, NamedTuple, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float
+
+from .errors import OptionError
+
+T = TypeVar("T")
+
+
+class Constraint(NamedTuple):
+    """A smooth increasing map from the real line onto the allowed set, and its inverse."""
+
+    forward: Callable[[Array], Array]
+    inverse: Callable[[Array], Array]
+    allowed: Callable[[np.ndarray], np.ndarray]
+    words: str
+
+
+# Beyond e^±40 a positive number is zero or infinite for every purpose here; the clip
+# keeps an over-long line-search step from turning into inf - inf.
+CONSTRAINTS: dict[str, Constraint] = {
+    "real": Constraint(lambda r: r, lambda v: v, np.isfinite, "finite"),
+    "positive": Constraint(
+        lambda r: jnp.exp(jnp.clip(r, -40.0, 40.0)),
+        lambda v: jnp.clip(jnp.log(v), -40.0, 40.0),
+        lambda v: v > 0,
+        "positive",
+    ),
+    "softplus": Constraint(
+        jax.nn.softplus,
+        lambda v: v + jnp.log(-jnp.expm1(-v)),
+        lambda v: v > 0,
+        "positive",
+    ),
+    "unit": Constraint(
+        jax.nn.sigmoid,
+        lambda v: jnp.log(v) - jnp.log1p(-v),
+        lambda v: (v > 0) & (v < 1),
+        "strictly between 0 and 1",
+    ),
+}
+
+
+class Parameter(eqx.Module):
+    """An array with its constraint and a flag that says whether fitting may change it."""
+
+    raw: Float[Array, "..."]
+    constraint: str = eqx.field(static=True)
+    free: bool = eqx.field(static=True)
+
+    @property
+    def value(self) -> Float[Array, "..."]:
+        """The constrained array."""
+        return CONSTRAINTS[self.constraint].forward(self.raw)
+
+    def with_value(self, value: ArrayLike) -> "Parameter":
+        """Return the same parameter (constraint, flag) at another value."""
+        return parameter(value, self.constraint, self.free)
+
+
+def parameter(value: ArrayLike, constraint: str = "real", free: bool = True) -> Parameter:
+    """Make a parameter from its constrained value."""
+    if constraint not in CONSTRAINTS:
+        raise OptionError(f"constraint must be one of {sorted(CONSTRAINTS)}, got {constraint!r}")
+    rule = CONSTRAINTS[constraint]
+    array = jnp.asarray(value, dtype=_float_type(value))
+    if not isinstance(array, jax.core.Tracer) and not np.all(rule.allowed(np.asarray(array))):
+        raise OptionError(f"the value of this parameter must be {rule.words}, got {value!r}")
+    return Parameter(rule.inverse(array), constraint, free)
+
+
+def _float_type(value: Any) -> Any:
+    dtype = getattr(value, "dtype", None)
+    return dtype if dtype is not None and jnp.issubdtype(dtype, jnp.floating) else jnp.float64
+
+
+def positive(value: ArrayLike) -> Parameter:
+    """Shorthand for a positive parameter on the log scale."""
+    return parameter(value, "positive")
+
+
+def is_parameter(node: Any) -> bool:
+    """Tell whether a node of a pytree is a :class:`Parameter`."""
+    return isinstance(node, Parameter)
+
+
+def named_parameters(tree: Any) -> Iterator[tuple[str, Parameter]]:
+    """Yield every parameter of a module with its dotted name, in tree order."""
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree, is_leaf=is_parameter)
+    for path, leaf in leaves:
+        if is_parameter(leaf):
+            yield _dotted(path), leaf
+
+
+def fix(tree: T, *names: str) -> T:
+    """Hold the named parameters (``"variance"``, ``"kernel.*"``) at their values.
+
+    A name matches a whole dotted path, the end of one, or a shell-style pattern.
+    Without names everything is fixed.
+    """
+    return _set_free(tree, names, False)
+
+
+def free(tree: T, *names: str) -> T:
+    """Let fitting change the named parameters again; without names, all of them."""
+    return _set_free(tree, names, True)
+
+
+def map_parameters(function: Callable[[str, Parameter], Parameter], tree: T) -> T:
+    """Replace every parameter by ``function(name, parameter)``."""
+    return jax.tree_util.tree_map_with_path(
+        lambda path, leaf: function(_dotted(path), leaf) if is_parameter(leaf) else leaf,
+        tree,
+        is_leaf=is_parameter,
+    )
+
+
+def with_positive_transform(tree: T, transform: str) -> T:
+    """Express all positive parameters through ``"log"`` or ``"softplus"``."""
+    target = {"log": "positive", "softplus": "softplus"}[transform]
+
+    def convert(_: str, p: Parameter) -> Parameter:
+        positive_kinds = {"positive", "softplus"}
+        return parameter(p.value, target, p.free) if p.constraint in positive_kinds else p
+
+    return map_parameters(convert, tree)
+
+
+def split_free(tree: T) -> tuple[T, T]:
+    """Split a module into its free raw arrays and everything else (see ``eqx.combine``)."""
+    spec = jax.tree_util.tree_map(
+        lambda leaf: (
+            Parameter(leaf.free, leaf.constraint, leaf.free)  # type: ignore[arg-type]
+            if is_parameter(leaf)
+            else False
+        ),
+        tree,
+        is_leaf=is_parameter,
+    )
+    return eqx.partition(tree, spec)
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Tell whether a dotted parameter name is meant by a pattern."""
+    return fnmatch(name, pattern) or fnmatch(name, f"*.{pattern}")
+
+
+def _set_free(tree: T, names: tuple[str, ...], flag: bool) -> T:
+    known = [name for name, _ in named_parameters(tree)]
+    for pattern in names:
+        if not any(matches(name, pattern) for name in known):
+            raise OptionError(f"no parameter is called {pattern!r}; there are {known}")
+
+    def change(name: str, p: Parameter) -> Parameter:
+        chosen = not names or any(matches(name, pattern) for pattern in names)
+        return Parameter(p.raw, p.constraint, flag) if chosen else p
+
+    return map_parameters(change, tree)
+
+
+def _dotted(path: tuple[Any, ...]) -> str:
+    return ".".join(
+        str(getattr(key, "name", getattr(key, "idx", getattr(key, "key", key)))) for key in path
+    )
