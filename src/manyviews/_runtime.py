@@ -20,7 +20,9 @@ def configure() -> None:
     """
     jax.config.update("jax_enable_x64", True)
     choice = os.environ.get(CACHE_VARIABLE, "")
-    if choice.lower() in {"off", "0", "false", "no"} or jax.config.jax_compilation_cache_dir:
+    if choice.lower() in {"off", "0", "false", "no"} or jax.config.values.get(
+        "jax_compilation_cache_dir"
+    ):
         return
     folder = Path(choice) if choice else Path(user_cache_dir("manyviews")) / "compiled"
     try:

@@ -144,7 +144,7 @@ def _decode(node: Any, tensors: dict[str, np.ndarray]) -> Any:
         raise FileFormatError(
             f"the fields of {node['record']} in the file do not match this version"
         )
-    record = object.__new__(kind)
+    record: Any = object.__new__(kind)
     for field_name, value in node["fields"].items():
         object.__setattr__(record, field_name, _decode(value, tensors))
     return record

@@ -66,7 +66,8 @@ def white_cross(
 
 register(Bias, constant_psi0, bias_psi1, bias_psi2)
 register(White, constant_psi0, white_psi1, white_psi2)
-for other in (RBF, Linear, Bias):
-    register_cross(Bias, other, bias_cross)
-for other in (RBF, Linear, Bias, White):
-    register_cross(White, other, white_cross)
+kind: type[Kernel]
+for kind in (RBF, Linear, Bias):
+    register_cross(Bias, kind, bias_cross)
+for kind in (RBF, Linear, Bias, White):
+    register_cross(White, kind, white_cross)

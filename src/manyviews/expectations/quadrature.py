@@ -14,7 +14,6 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from ..kernels import Kernel
 from .gaussian import Gaussian
@@ -110,6 +109,8 @@ def _hermite(n_dimensions: int, order: int) -> Rule:
 
 
 def _sobol(n_dimensions: int, log2_size: int, seed: int) -> Rule:
+    from scipy.stats import qmc  # half a second to import, and rarely needed
+
     uniform = qmc.Sobol(n_dimensions, scramble=True, rng=seed).random_base2(log2_size)
     half = ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12))
     xi = np.concatenate([half, -half])

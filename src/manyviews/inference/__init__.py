@@ -1,0 +1,1 @@
+"""The bound, its optimisation, and the posterior of new points."""

@@ -112,7 +112,8 @@ def _read(path: Path, expected: str) -> State:
                 raise FileFormatError(f"{path} is not a manyviews checkpoint")
             if header["fingerprint"] != expected:
                 raise CheckpointMismatchError(
-                    f"{path} was written for other data or other options; delete it, or name another checkpoint"
+                    f"{path} was written for other data or other options; "
+                    "delete it, or name another checkpoint"
                 )
             state = json.loads(header["state"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

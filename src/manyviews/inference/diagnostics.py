@@ -1,6 +1,7 @@
 """What happened during a fit, and whether the result can be trusted."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -56,16 +57,42 @@ class FitInfo:
     interrupted: bool = False
 
 
-def check_signal(ratios: dict[str, float], action: str) -> None:
-    """Warn below 10, refuse below 2 (the vargplvm rule); ``action`` may relax or stop this."""
-    for name, ratio in ratios.items():
+def check_signal(
+    ratios: dict[str, float], data: Sequence[Float[np.ndarray, "N D"]], action: str
+) -> None:
+    """Warn below 10, refuse below 2 (the vargplvm rule).
+
+    With ``action="auto"`` a view is refused only if a linear model does find structure in
+    it: then the fit has lost a signal that is there. Where there is none, noise is the right
+    answer, and only a warning says so.
+    """
+    if action == "off":
+        return
+    for (name, ratio), Y in zip(ratios.items(), data, strict=True):
         message = (
             f"view {name!r} has a signal-to-noise ratio of {ratio:.3g}: the model explains "
-            "most of it as noise. Try more restarts (n_restarts), another init, more "
-            "n_components or n_inducing, or a different kernel; if the data really are "
-            "this noisy, set signal_check='off'."
+            f"{'most' if ratio < REFUSE_BELOW else 'much'} of it as noise. Try more restarts "
+            "(n_restarts), another init, more n_components or n_inducing, or a different kernel; "
+            "if the data really are this noisy, set signal_check='off'."
         )
-        if action == "error" and ratio < REFUSE_BELOW:
+        refuse = action == "error" or (action == "auto" and linear_dimensions(Y) > 0)
+        if ratio < REFUSE_BELOW and refuse:
             raise LowSignalError(message)
-        if action != "off" and ratio < WARN_BELOW:
+        if ratio < WARN_BELOW:
             warnings.warn(message, LowSignalWarning, stacklevel=3)
+
+
+def linear_dimensions(Y: Float[np.ndarray, "N D"]) -> int:
+    """Number of dimensions that probabilistic PCA keeps by BIC (missing values at the mean)."""
+    filled = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
+    n_rows = filled.shape[0]
+    values = np.linalg.svd(filled - filled.mean(axis=0), compute_uv=False) ** 2 / n_rows
+    values = values[values > 1e-12 * values[0]]
+    size = values.size
+    costs = []
+    for q in range(size):
+        noise = values[q:].mean()
+        log_likelihood = -0.5 * n_rows * (np.log(values[:q]).sum() + (size - q) * np.log(noise))
+        n_parameters = size * q - q * (q - 1) / 2
+        costs.append(0.5 * n_parameters * np.log(n_rows) - log_likelihood)
+    return int(np.argmin(costs))

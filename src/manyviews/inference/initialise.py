@@ -5,7 +5,6 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.cluster import KMeans
 
 from ..errors import DataError, OptionError
 from ..kernels import Kernel, kernel_from_name
@@ -82,6 +81,8 @@ def inducing_inputs(
     """Starting inducing inputs: centres of k-means, or a random subset, of the latent means."""
     if init == "subset" or n_inducing >= X.shape[0]:
         return X[rng.choice(X.shape[0], n_inducing, replace=False)]
+    from sklearn.cluster import KMeans  # slow to import
+
     seed = int(rng.integers(2**31))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # duplicate points give fewer clusters: harmless here

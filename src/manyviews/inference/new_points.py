@@ -80,7 +80,7 @@ def _infer(
     iterations: int,
     tolerance: float,
 ) -> tuple[Gaussian, Float[Array, " N"]]:
-    n_rows, n_starts, Q = starting.mean.shape
+    n_rows, _, Q = starting.mean.shape
 
     def negative_bound(q: Gaussian, parts: tuple[RowEvidence, ...]) -> Float[Array, " n"]:
         return latent.new_point_kl(q) - sum(part(q) for part in parts)

@@ -5,6 +5,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -38,22 +39,21 @@ class Objective:
         """Return minus the bound and its gradient; +inf (and zeros) where it is not finite."""
         began = time.perf_counter()
         (value, self.last), gradient = _value_and_gradient(
-            vector, self.fixed, self.outputs, self.structure, self.shapes
+            jnp.asarray(vector), self.fixed, self.outputs, self.structure, self.shapes
         )
-        result = float(value)
+        result, slope = float(value), np.asarray(gradient)
         if self.n_evaluations == 0:
             self.compile_seconds = time.perf_counter() - began
         self.n_evaluations += 1
-        gradient = np.asarray(gradient)
-        if not (np.isfinite(result) and np.isfinite(gradient).all()):
-            return np.inf, np.zeros_like(gradient)
+        if not (np.isfinite(result) and np.isfinite(slope).all()):
+            return np.inf, np.zeros_like(slope)
         if result < self.best_value:
             self.best_value, self.best_vector = result, np.array(vector)
-        return result, gradient
+        return result, slope
 
     def model_at(self, vector: Vector) -> Model:
         """The model whose free parameters are this vector."""
-        free = _unflatten(jax.numpy.asarray(vector), self.structure, self.shapes)
+        free = _unflatten(jnp.asarray(vector), self.structure, self.shapes)
         return eqx.combine(free, self.fixed)
 
     def holding(self, *patterns: str) -> Vector:

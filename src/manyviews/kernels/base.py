@@ -1,7 +1,7 @@
 """What a covariance function is, and how two of them combine."""
 
 from abc import abstractmethod
-from typing import Self
+from typing import ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -18,7 +18,7 @@ class Kernel(eqx.Module):
     ``per_dimension``, so that :meth:`with_dimensions` can spread a scalar over them.
     """
 
-    per_dimension = ()
+    per_dimension: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def __call__(self, x: Float[Array, " Q"], z: Float[Array, " Q"]) -> Float[Array, ""]:

@@ -1,5 +1,7 @@
 """The linear kernel with automatic relevance determination."""
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
@@ -10,7 +12,7 @@ from .base import Kernel
 class Linear(Kernel):
     """k(x, z) = Σ_q w_q x_q z_q  (002 App. B): a Bayesian linear map with slopes N(0, w_q)."""
 
-    per_dimension = ("variances",)
+    per_dimension: ClassVar[tuple[str, ...]] = ("variances",)
     variances: Parameter
 
     def __init__(self, variances: ArrayLike = 1.0):

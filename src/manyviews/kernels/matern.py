@@ -1,5 +1,7 @@
 """Matérn kernels of smoothness 1/2, 3/2 and 5/2 (Rasmussen & Williams 2006, eq. 4.17)."""
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
@@ -10,11 +12,11 @@ from .base import Kernel, safe_sqrt, squared_distance
 class _Matern(Kernel):
     """Common part: r² = Σ_q (x_q - z_q)²/ℓ_q² and the slope variance at the origin."""
 
-    per_dimension = ("lengthscale",)
+    per_dimension: ClassVar[tuple[str, ...]] = ("lengthscale",)
     variance: Parameter
     lengthscale: Parameter
 
-    slope = 1.0  # -∂²ρ/∂r² at r = 0, for unit variance
+    slope: ClassVar[float] = 1.0  # -∂²ρ/∂r² at r = 0, for unit variance
 
     def __init__(self, variance: ArrayLike = 1.0, lengthscale: ArrayLike = 1.0):
         self.variance = positive(variance)
@@ -41,7 +43,7 @@ class Matern12(_Matern):
 class Matern32(_Matern):
     """k = σ² (1 + √3 r) exp(-√3 r)."""
 
-    slope = 3.0
+    slope: ClassVar[float] = 3.0
 
     def __call__(self, x: Float[Array, " Q"], z: Float[Array, " Q"]) -> Float[Array, ""]:
         r = jnp.sqrt(3.0) * self._distance(x, z)
@@ -51,7 +53,7 @@ class Matern32(_Matern):
 class Matern52(_Matern):
     """k = σ² (1 + √5 r + 5r²/3) exp(-√5 r)."""
 
-    slope = 5.0 / 3.0
+    slope: ClassVar[float] = 5.0 / 3.0
 
     def __call__(self, x: Float[Array, " Q"], z: Float[Array, " Q"]) -> Float[Array, ""]:
         r = jnp.sqrt(5.0) * self._distance(x, z)

@@ -18,9 +18,9 @@ NAMES: dict[str, Callable[[], Kernel]] = {
     "linear": Linear,
     "bias": Bias,
     "white": lambda: White(1e-3),
-    "matern12": Matern12,
-    "matern32": Matern32,
-    "matern52": Matern52,
+    "matern12": Matern12,  # type: ignore[dict-item]
+    "matern32": Matern32,  # type: ignore[dict-item]
+    "matern52": Matern52,  # type: ignore[dict-item]
     "periodic": lambda: Periodic(period=4.0),
     "polynomial": Polynomial,
 }
@@ -34,6 +34,7 @@ def kernel_from_name(name: str) -> Kernel:
         ]
     except KeyError as unknown:
         raise OptionError(
-            f"unknown kernel {unknown} in {name!r}; use names from {sorted(NAMES)} joined by + and *"
+            f"unknown kernel {unknown} in {name!r}; "
+            f"use names from {sorted(NAMES)} joined by + and *"
         ) from None
     return reduce(add, [reduce(mul, factors) for factors in terms])

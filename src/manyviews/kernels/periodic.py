@@ -1,5 +1,7 @@
 """The periodic kernel (MacKay 1998)."""
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
@@ -10,7 +12,7 @@ from .base import Kernel
 class Periodic(Kernel):
     """k(x, z) = σ² exp(-2 Σ_q sin²(π (x_q - z_q)/p) / ℓ_q²)."""
 
-    per_dimension = ("lengthscale",)
+    per_dimension: ClassVar[tuple[str, ...]] = ("lengthscale",)
     variance: Parameter
     lengthscale: Parameter
     period: Parameter

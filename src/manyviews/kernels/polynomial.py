@@ -1,5 +1,7 @@
 """The polynomial kernel with automatic relevance determination."""
 
+from typing import ClassVar
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
@@ -12,7 +14,7 @@ from .base import Kernel
 class Polynomial(Kernel):
     """k(x, z) = (Σ_q w_q x_q z_q + c)^degree  (001 §4.2)."""
 
-    per_dimension = ("variances",)
+    per_dimension: ClassVar[tuple[str, ...]] = ("variances",)
     variances: Parameter
     offset: Parameter
     degree: int = eqx.field(static=True)

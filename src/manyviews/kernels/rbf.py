@@ -1,5 +1,7 @@
 """The exponentiated quadratic kernel with automatic relevance determination."""
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
@@ -10,7 +12,7 @@ from .base import Kernel, squared_distance
 class RBF(Kernel):
     """k(x, z) = σ² exp(-½ Σ_q w_q (x_q - z_q)²),  w_q = 1/ℓ_q²  (002 eq. 12)."""
 
-    per_dimension = ("lengthscale",)
+    per_dimension: ClassVar[tuple[str, ...]] = ("lengthscale",)
     variance: Parameter
     lengthscale: Parameter
 

@@ -72,8 +72,10 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Another plan for the optimisation.
     positive : {"log", "softplus"}, default="log"
         The scale on which positive parameters are optimised.
-    signal_check : {"error", "warn", "off"}, default="error"
-        Refuse a fit with signal-to-noise below 2 and warn below 10; only warn; or neither.
+    signal_check : {"auto", "error", "warn", "off"}, default="auto"
+        Warn when the signal-to-noise ratio is below 10 and refuse the fit below 2: always
+        (``"error"``), or where a linear model does find structure, so that the fit has lost
+        it (``"auto"``); only warn; or neither.
     jitter : float, default=1e-6
         Foot of the jitter ladder, relative to the kernel's variance.
     n_starts : int, default=10
@@ -122,7 +124,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         "tol": [Interval(Real, 0, None, closed="left")],
         "stages": ["array-like", None],
         "positive": [StrOptions({"log", "softplus"})],
-        "signal_check": [StrOptions({"error", "warn", "off"})],
+        "signal_check": [StrOptions({"auto", "error", "warn", "off"})],
         "jitter": [Interval(Real, 0, 0.1, closed="both")],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
         "checkpoint": [str, os.PathLike, None],
@@ -145,7 +147,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tol: float = 1e-5,
         stages: Any = None,
         positive: str = "log",
-        signal_check: str = "error",
+        signal_check: str = "auto",
         jitter: float = DEFAULT_JITTER,
         n_starts: int = 10,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -183,7 +185,8 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         options = self._options(*Y.shape)
         self.core_, self.fit_info_ = fit_core([scaled], ["X"], options)
         self._publish(scaled)
-        check_signal({"X": float(self.fit_info_.signal_to_noise[0])}, self.signal_check)
+        ratio = float(self.fit_info_.signal_to_noise[0])
+        check_signal({"X": ratio}, self.core_.data, self.signal_check)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None, **_: Any) -> Float[np.ndarray, "N Q"]:
