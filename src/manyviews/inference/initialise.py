@@ -51,25 +51,36 @@ def initial_means(
 def principal_scores(
     Y: Float[np.ndarray, "N D"], n_components: int, probabilistic: bool
 ) -> Float[np.ndarray, "N Q"]:
-    """Scores of PCA (missing entries at their column's mean) or of PPCA.
+    """Scores of PCA, missing entries at their column's mean or at their PPCA expectation."""
+    filled = ppca_fill(Y, n_components) if probabilistic else _mean_fill(Y)
+    U, s, _ = np.linalg.svd(filled - filled.mean(axis=0), full_matrices=False)
+    return U[:, :n_components] * s[:n_components]
 
-    The PPCA scores come from EM over the missing entries (Tipping & Bishop 1999): each
-    round replaces them by their expectation under the current loadings and noise.
+
+def ppca_fill(Y: Float[np.ndarray, "N D"], n_components: int) -> Float[np.ndarray, "N D"]:
+    """Replace missing entries by their expectation under PPCA, by EM (Tipping & Bishop 1999).
+
+    Each round projects the completed data on the leading directions, shrunk by the noise,
+    and takes the missing entries from there.
     """
     missing = np.isnan(Y)
-    filled = np.where(missing, np.nanmean(Y, axis=0), Y)
-    rounds = EM_ITERATIONS if probabilistic and missing.any() else 1
-    for _ in range(rounds):
+    filled = _mean_fill(Y)
+    for _ in range(EM_ITERATIONS if missing.any() else 0):
         mean = filled.mean(axis=0)
         U, s, Vt = np.linalg.svd(filled - mean, full_matrices=False)
-        U, s, Vt, rest = U[:, :n_components], s[:n_components], Vt[:n_components], s[n_components:]
-        noise = np.mean(rest**2) if probabilistic and rest.size else 0.0
-        scores = U * (np.maximum(s**2 - noise, 0.0) / np.maximum(s, 1e-300))
-        expected = mean + scores @ Vt
-        if not missing.any() or np.max(np.abs((filled - expected)[missing])) < 1e-6:
-            break
+        kept, rest = s[:n_components], s[n_components:]
+        noise = np.mean(rest**2) if rest.size else 0.0
+        shrunk = np.maximum(kept**2 - noise, 0.0) / np.maximum(kept, 1e-300)
+        expected = mean + (U[:, :n_components] * shrunk) @ Vt[:n_components]
+        change = np.max(np.abs((filled - expected)[missing]))
         filled = np.where(missing, expected, Y)
-    return scores
+        if change < 1e-5 * float(np.std(filled)):
+            break
+    return filled
+
+
+def _mean_fill(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+    return np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
 
 
 def inducing_inputs(

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-STALLED = 30  # halvings of a step after which a problem is at its noise floor
+STALLED = 8  # halvings of a step after which a row is at its noise floor
 
 
 class _State(NamedTuple):

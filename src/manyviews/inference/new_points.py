@@ -36,7 +36,7 @@ def infer_new_points(
     rows: tuple[Float[np.ndarray, "N D"], ...],
     starts: Int[np.ndarray, "N S"],
     *,
-    n_optimised: int = 2,
+    n_optimised: int | None = None,
     iterations: int = 200,
     tolerance: float = 1e-6,
 ) -> NewPoints:
@@ -47,8 +47,11 @@ def infer_new_points(
     starts
         For every row the training points to start from (see :func:`nearest_rows`).
     n_optimised
-        How many of the starts, the best by their bound, are optimised.
+        How many of the starts, the best by their bound, are optimised. Default: two where
+        every value is observed, five otherwise (less evidence, more local optima).
     """
+    if n_optimised is None:
+        n_optimised = 5 if any(np.isnan(Y).any() for Y in rows) else 2
     n_rows = rows[0].shape[0]
     train = latent.marginals()
     means, variances, bounds = [], [], []

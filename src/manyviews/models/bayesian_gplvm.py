@@ -53,7 +53,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     kernel : str or Kernel, default="rbf"
         ``"rbf"``, ``"linear"``, ``"rbf + linear + bias"``, … start at values read off the data;
         a :class:`~manyviews.kernels.Kernel` starts at its own values.
-    init : {"pca", "ppca", "random"} or array, default="pca"
+    init : {"pca", "ppca", "random"} or array, default="ppca"
         Starting latent means; an array has one row per sample.
     inducing : {"kmeans", "subset"}, default="kmeans"
         How the first inducing inputs are chosen from the latent means.
@@ -138,7 +138,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         *,
         n_inducing: int | None = None,
         kernel: str | Kernel = "rbf",
-        init: Any = "pca",
+        init: Any = "ppca",
         inducing: str = "kmeans",
         scaling: str = "view",
         missing: str = "auto",

@@ -1,0 +1,45 @@
+# Everything a newcomer needs: `make demo`, `make test`. Each target sets itself up.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+REPORT := results/demo.html
+
+.PHONY: help demo test lint format bench docs experiments clean
+
+help:            ## what there is
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "manyviews needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev,bench]'
+	@touch $@
+
+demo: $(READY)   ## fit a model to the digits of scikit-learn and draw it
+	$(BIN)/python -m manyviews.demo $(REPORT)
+
+test: lint       ## lint, types and tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+
+lint: $(READY)   ## format check, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(READY) ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)  ## speed, memory and agreement, side by side with GPy and GPflow
+	$(BIN)/python -m benchmarks --json results/benchmarks.json
+
+docs: $(READY)   ## check that the documentation's code runs
+	$(BIN)/python -m pytest --doctest-glob='*.md' docs README.md -q
+
+experiments: $(READY) ## reproduce the published tables (needs MANYVIEWS_DATA)
+	for name in oil-map; do $(BIN)/python -m experiments $$name --json results/$$name.json || exit 1; done
+
+clean:           ## remove what the targets made
+	rm -rf $(VENV) .venv-gpy .venv-gpflow results .pytest_cache .mypy_cache .ruff_cache .hypothesis

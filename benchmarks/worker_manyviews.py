@@ -1,0 +1,210 @@
+"""Our library behind the line protocol, on the path that ``fit`` takes."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from .protocol import Arrays, claim_stdout, read, serve
+
+if __name__ == "__main__":  # before the imports, which may print
+    answers = claim_stdout()
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from manyviews import BayesianGPLVM
+from manyviews._runtime import single_threaded_blas
+from manyviews.expectations import Gaussian
+from manyviews.inference.bound import Model
+from manyviews.inference.objective import Objective
+from manyviews.inference.optimise import optimise
+from manyviews.inference.stages import default_stages
+from manyviews.kernels import RBF
+from manyviews.latent import StandardNormal
+from manyviews.mappings import CollapsedGP, Outputs, make_outputs
+from manyviews.mappings.rows import row_evidence
+from manyviews.parameters import named_parameters
+
+NAMES = {
+    "mean": "mu",
+    "inducing": "Z",
+    "lengthscale": "lengthscale",
+    "noise": "noise",
+    "latent.variance": "S",
+    "kernel.variance": "variance",
+}
+
+
+def make_model(problem: Arrays, jitter_factor: float = 1.0) -> Model:
+    """The model at the parameters of a problem."""
+    kernel = RBF(problem["variance"], problem["lengthscale"])
+    jitter = jitter_factor * float(problem["jitter"] / problem["variance"])
+    view = CollapsedGP(kernel, problem["Z"], problem["noise"], jitter)
+    return Model(StandardNormal(problem["mu"], problem["S"]), (view,))
+
+
+class ManyviewsLibrary:
+    """The library under test."""
+
+    problem: Arrays
+    outputs: tuple[Outputs, ...]
+    objective: Objective
+    estimator: BayesianGPLVM
+
+    def load(self, problem: Arrays) -> None:
+        self.problem = problem
+        self.outputs = (make_outputs(problem["Y"]),)
+        self.objective = Objective(make_model(problem), self.outputs)
+
+    def evaluate(self, scale: float) -> float:
+        value, _ = self.objective(scale * self.objective.start)
+        return -value
+
+    def gradients(self) -> Arrays:
+        value, vector = self.objective(self.objective.start)
+        found: Arrays = {"bound": np.array(-value)}
+        position = 0
+        for name, p in named_parameters(self.objective.model_at(self.objective.start)):
+            size = p.raw.size
+            gradient = -vector[position : position + size].reshape(p.raw.shape)
+            position += size
+            if p.constraint == "positive":  # value = exp(raw)
+                gradient = gradient / np.asarray(p.value)
+            found[next(NAMES[end] for end in NAMES if name.endswith(end))] = gradient
+        found["variance"] = found["variance"] - self._through_jitter()
+        return found
+
+    def _through_jitter(self) -> float:
+        """What our jitter, proportional to the kernel's variance, adds to that gradient.
+
+        The peers' jitter is absolute, so this part has to be taken off to compare. By central
+        differences: ∂F/∂log j / σ².
+        """
+        step = 0.01
+        sides = [
+            Objective(make_model(self.problem, factor), self.outputs)
+            for factor in (1 - step, 1 + step)
+        ]
+        low, high = (-side(side.start)[0] for side in sides)
+        return (high - low) / (2.0 * step) / float(self.problem["variance"])
+
+    def optimise(self, target: float, limit: float, max_iter: int) -> dict[str, Any]:
+        """The library's own stages until the bound exceeds the target or time is up."""
+        watch = Watch(target, limit)
+        _, info = optimise(
+            lambda _: make_model(self.problem),
+            self.outputs,
+            default_stages(max_iter),
+            progress=watch,
+        )
+        return {
+            "reached": watch.bound > target,
+            "bound": watch.bound,
+            "seconds": watch.seconds,
+            "cpu": watch.cpu,
+            "compile_seconds": info.compile_seconds,
+            "evaluations": info.n_evaluations,
+            "stage": watch.stage,
+        }
+
+    def fit(self, path: str, max_iter: int, result: str) -> float:
+        """Fit the estimator to rows; write its parameters and its scaled rows as a problem."""
+        arrays = read(path)
+        began = time.perf_counter()
+        self.estimator = BayesianGPLVM(
+            n_components=10, n_inducing=50, max_iter=max_iter, random_state=0, signal_check="off"
+        ).fit(arrays["Y"])
+        seconds = time.perf_counter() - began
+        core = self.estimator.core_
+        q, view = core.marginals(), core.model.views[0]
+        variance = np.asarray(view.kernel.variance.value)
+        np.savez(
+            result,
+            Y=core.data[0],
+            new=self.estimator.scaling_.apply(arrays["new"]),
+            mu=q.mean,
+            S=q.variance,
+            Z=view.inducing.value,
+            variance=variance,
+            lengthscale=view.kernel.lengthscale.value,
+            noise=view.noise.value,
+            jitter=view.jitter * variance,
+        )
+        return seconds
+
+    def transform(self, path: str, result: str) -> float:
+        """Seconds that ``transform`` takes; q(x*) is written to the result."""
+        new = read(path)["new"]
+        began = time.perf_counter()
+        mean, std = self.estimator.transform(new, return_std=True)
+        seconds = time.perf_counter() - began
+        np.savez(result, mean=mean, variance=std**2)
+        return seconds
+
+    def row_bounds(self, path: str, result: str) -> list[float]:
+        """The bound of scaled rows ``Y`` under any q(x*): higher is better, whoever found it."""
+        rows, q = read(path)["Y"], read(result)
+        points = Gaussian(jnp.asarray(q["mean"]), jnp.asarray(q["variance"]))
+        rows = rows[: len(points.mean)]
+        core = self.estimator.core_
+        evidence = row_evidence(core.posteriors[0], rows, ~np.isnan(rows))
+        return np.asarray(evidence(points) - core.model.latent.new_point_kl(points)).tolist()
+
+
+class Watch:
+    """A progress display that only looks at the clock and the bound."""
+
+    def __init__(self, target: float, limit: float):
+        self.target, self.limit = target, limit
+        self.began, self.cpu_began = time.perf_counter(), time.process_time()
+        self.bound, self.seconds, self.cpu, self.stage = -np.inf, 0.0, 0.0, 0
+
+    def update(self, restart: int, stage: int, bound: float, *_: Any) -> None:
+        """Record, and stop the run when the target or the deadline is reached."""
+        self.bound, self.stage = max(self.bound, bound), stage
+        self.seconds = time.perf_counter() - self.began
+        self.cpu = time.process_time() - self.cpu_began
+        if self.bound > self.target or self.seconds > self.limit:
+            raise KeyboardInterrupt
+
+
+def exp_throughput(entries: int = 2**14, rounds: int = 1000, repeats: int = 3) -> dict[str, float]:
+    """Float64 exponentials per second of all cores, and per second of CPU time.
+
+    XLA's ``exp`` on arrays in cache, one thread per core: XLA by itself may leave cores idle
+    on one elementwise operation, and the limit would come out too low.
+    """
+    n_cores = os.cpu_count() or 1
+    x = jnp.linspace(0.0, 1.0, entries)
+    _many_exp(x, rounds).block_until_ready()
+    wall, cpu = [], []
+    with ThreadPoolExecutor(n_cores) as pool:
+        for _ in range(repeats):
+            wall_start, cpu_start = time.perf_counter(), time.process_time()
+            list(pool.map(lambda _: _many_exp(x, rounds).block_until_ready(), range(n_cores)))
+            cpu.append(time.process_time() - cpu_start)
+            wall.append(time.perf_counter() - wall_start)
+    total = n_cores * entries * rounds
+    return {"wall": total / float(np.median(wall)), "cpu": total / float(np.median(cpu))}
+
+
+@partial(jax.jit, static_argnums=1)
+def _many_exp(x: jax.Array, rounds: int) -> jax.Array:
+    return jax.lax.fori_loop(0, rounds, lambda _, y: jnp.exp(-y), x)
+
+
+if __name__ == "__main__":
+    library = ManyviewsLibrary()
+    with single_threaded_blas():  # as optimise() does around a whole fit
+        serve(
+            library,
+            answers,
+            optimise=library.optimise,
+            fit=library.fit,
+            transform=library.transform,
+            row_bounds=library.row_bounds,
+            exp_throughput=exp_throughput,
+        )

@@ -1,0 +1,34 @@
+"""Run a published experiment: ``python -m experiments oil-map --json oil.json``."""
+
+import argparse
+import importlib
+from pathlib import Path
+
+from .setting import Setting, data_folder
+from .table import show, write_json
+
+EXPERIMENTS = {"oil-map": "oil_map"}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Parse the command, run the experiment, print its table."""
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    parser.add_argument("name", choices=sorted(EXPERIMENTS))
+    parser.add_argument("--data", help="folder with the data sets (or MANYVIEWS_DATA)")
+    parser.add_argument("--seeds", type=int, default=5, help="random seeds (default 5)")
+    parser.add_argument("--quick", action="store_true", help="a smoke run of under a minute")
+    parser.add_argument("--json", type=Path, help="write the rows to this file")
+    parser.add_argument("--results", type=Path, default=Path("results"), help="folder for pictures")
+    options = parser.parse_args(arguments)
+    if options.seeds < 1:
+        parser.error("--seeds must be at least 1")
+    setting = Setting(data_folder(options.data), options.seeds, options.quick, options.results)
+    experiment = importlib.import_module(f".{EXPERIMENTS[options.name]}", __package__)
+    rows = experiment.run(setting)
+    show(options.name, rows)
+    if options.json:
+        write_json(options.json, options.name, rows)
+
+
+if __name__ == "__main__":
+    main()

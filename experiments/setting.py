@@ -1,0 +1,37 @@
+"""How an experiment is run: where the data are, how many seeds, how quickly."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+
+class DataFolderError(SystemExit):
+    """The data folder or a file in it is not there."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The options of the command, as every experiment receives them."""
+
+    data: Path | None
+    seeds: int
+    quick: bool
+    results: Path
+
+    def load(self, name: str) -> dict[str, np.ndarray]:
+        """Read one data set from the data folder."""
+        if self.data is None:
+            raise DataFolderError("name the data folder with --data DIR or MANYVIEWS_DATA")
+        path = self.data / f"{name}.npz"
+        if not path.exists():
+            raise DataFolderError(f"there is no {path}")
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+
+
+def data_folder(given: str | None) -> Path | None:
+    """The folder named on the command line, or by the environment."""
+    named = given or os.environ.get("MANYVIEWS_DATA")
+    return Path(named) if named else None

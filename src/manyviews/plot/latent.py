@@ -1,0 +1,90 @@
+"""The latent space as a scatter plot over its predictive uncertainty."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .style import COLOURS, axes_or_new
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GRID = 40
+
+
+def latent_map(
+    model: Any,
+    labels: Sequence[Any] | None = None,
+    dimensions: tuple[int, int] | None = None,
+    ax: Any = None,
+    background: bool = True,
+) -> "Axes":
+    """Scatter the training points in two latent dimensions.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    labels : sequence, optional
+        A class per sample (colours and a legend) or numbers (a colour scale).
+    dimensions : pair of int, optional
+        Default: the two of the largest relevance.
+    background : bool, default=True
+        Shade by the standard deviation of the data predicted there: dark is well known.
+    """
+    ax = axes_or_new(ax)
+    if dimensions is None:
+        order = np.argsort(-model.relevance_)
+        dimensions = (int(order[0]), int(order[min(1, len(order) - 1)]))
+    i, j = dimensions
+    X = model.latent_mean_[:, [i, j]]
+    if background:
+        _shade(model, X, dimensions, ax)
+    _points(X, model.latent_std_[:, [i, j]], labels, ax)
+    ax.set_xlabel(f"latent dimension {i}  (relevance {model.relevance_[i]:.2g})")
+    ax.set_ylabel(f"latent dimension {j}  (relevance {model.relevance_[j]:.2g})")
+    ax.set_title("latent space")
+    return ax
+
+
+def _points(X: np.ndarray, std: np.ndarray, labels: Sequence[Any] | None, ax: Any) -> None:
+    ax.errorbar(
+        X[:, 0], X[:, 1], xerr=std[:, 0], yerr=std[:, 1],
+        fmt="none", ecolor="0.4", elinewidth=0.4, alpha=0.35, zorder=2,
+    )  # fmt: skip
+    if labels is None:
+        ax.scatter(X[:, 0], X[:, 1], s=12, color=COLOURS[0], zorder=3)
+        return
+    values = np.asarray(labels)
+    if values.dtype.kind == "f":
+        drawn = ax.scatter(X[:, 0], X[:, 1], s=12, c=values, cmap="viridis", zorder=3)
+        ax.figure.colorbar(drawn, ax=ax)
+        return
+    for k, value in enumerate(np.unique(values)):
+        here = values == value
+        colour = COLOURS[k % len(COLOURS)]
+        marker = "osD^v"[k // len(COLOURS) % 5]
+        style = {
+            "s": 14,
+            "color": colour,
+            "marker": marker,
+            "edgecolors": "white",
+            "linewidths": 0.3,
+        }
+        ax.scatter(X[here, 0], X[here, 1], label=str(value), zorder=3, **style)
+    ax.legend(fontsize="small", framealpha=0.9)
+
+
+def _shade(model: Any, X: np.ndarray, dimensions: tuple[int, int], ax: Any) -> None:
+    low, high = X.min(axis=0), X.max(axis=0)
+    margin = 0.1 * np.maximum(high - low, 1e-6)
+    first = np.linspace(low[0] - margin[0], high[0] + margin[0], GRID)
+    second = np.linspace(low[1] - margin[1], high[1] + margin[1], GRID)
+    grid = np.tile(model.latent_mean_.mean(axis=0), (GRID * GRID, 1))
+    mesh = np.meshgrid(first, second)
+    grid[:, dimensions[0]], grid[:, dimensions[1]] = mesh[0].ravel(), mesh[1].ravel()
+    _, std = model.inverse_transform(grid, return_std=True)
+    spread = std.mean(axis=1).reshape(GRID, GRID)
+    ax.pcolormesh(
+        first, second, np.log(spread), cmap="Greys_r", alpha=0.6, shading="gouraud", zorder=1
+    )
