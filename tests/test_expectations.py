@@ -19,6 +19,7 @@ from manyviews.expectations import (
     psi2,
     psi2_rows,
     quadrature,
+    table,
 )
 from manyviews.kernels import (
     RBF,
@@ -177,8 +178,8 @@ def test_without_variance_the_statistics_are_kernel_matrices(kernel, points):
 
 def test_an_irrelevant_dimension_drops_out(points):
     mean, variance, Z, other_Z, W = points
-    a, b = RBF(1.3, [0.9, 1e8]), RBF(0.7, [1.4, 1e8])
-    one_a, one_b = RBF(1.3, [0.9]), RBF(0.7, [1.4])
+    a, b = RBF(1.3, np.array([0.9, 1e8])), RBF(0.7, np.array([1.4, 1e8]))
+    one_a, one_b = RBF(1.3, np.array([0.9])), RBF(0.7, np.array([1.4]))
     q, q_one = gaussian(mean, variance), gaussian(mean[:, :1], variance[:, :1])
     for found, expected in zip(
         statistics(a, Z, q, W), statistics(one_a, Z[:, :1], q_one, W), strict=True
@@ -201,7 +202,7 @@ def gradient_of_everything(everything, W):
 @pytest.mark.parametrize("lengthscale", [1e8, 1e17])
 def test_gradients_are_finite_where_all_weights_vanish(lengthscale, points):
     mean, variance, Z, other_Z, W = points
-    a, b = RBF(1.3, [lengthscale, 0.9]), RBF(0.7, [lengthscale, 1.5])
+    a, b = RBF(1.3, np.array([lengthscale, 0.9])), RBF(0.7, np.array([lengthscale, 1.5]))
     everything = (a, b, Z, other_Z, gaussian(mean, variance))
     leaves = jax.tree_util.tree_leaves(gradient_of_everything(everything, W))
     assert all(np.isfinite(leaf).all() for leaf in leaves)
@@ -348,6 +349,22 @@ def test_cross_statistics_with_a_kernel_without_closed_form(points):
     rows = ref.cross_psi2_rows(formula, Z, LINEAR[1], other_Z, mean, variance, FINE)
     found = cross(kernel, Z, LINEAR[0], other_Z, gaussian(mean, variance), W)
     np.testing.assert_allclose(found, np.einsum("gn,nml->gml", W, rows), rtol=1e-11, atol=1e-12)
+
+
+class Slope(Linear):
+    """A family of a user's own, registered without cross terms."""
+
+
+def test_a_sum_whose_cross_terms_need_the_fallback_reports_its_error(points, monkeypatch):
+    mean, variance, Z, _, W = points
+    monkeypatch.setitem(table.CLOSED_FORMS, Slope, table.CLOSED_FORMS[Linear])
+    q, Z = gaussian(mean, variance), jnp.asarray(Z)
+    kernel, formula = Slope(VAR) + RBF_[0], ref.total(LINEAR[1], RBF_[1])
+    assert expectation_error(Slope(VAR), Z, q) == 0.0
+    rows = ref.psi_rows(formula, np.asarray(Z), mean, variance, FINE)[2]
+    found = psi2(kernel, Z, q, jnp.asarray(W))
+    error = relative(found, np.einsum("gn,nml->gml", W, rows))
+    assert 1e-13 < error <= 5 * expectation_error(kernel, Z, q)
 
 
 @settings(max_examples=15)

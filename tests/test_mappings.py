@@ -183,7 +183,7 @@ def test_gradients_of_all_parameters_agree_with_finite_differences(kernel, holes
 
 @pytest.mark.parametrize(
     ("kernel", "formula"),
-    [(Linear([0.8]), ref.linear(0.8)), (RBF(1.2, [1.0]), ref.rbf(1.2, 1.0))],
+    [(Linear(np.array([0.8])), ref.linear(0.8)), (RBF(1.2, np.array([1.0])), ref.rbf(1.2, 1.0))],
     ids=["linear", "rbf"],
 )
 def test_the_whole_bound_is_below_the_evidence_with_the_latents_integrated_out(

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 DEFAULT_JITTER = 1e-6
 """Relative jitter at the foot of the ladder: small beside any noise we can resolve."""
@@ -35,7 +35,7 @@ def _first_working_rung(
 ) -> Float[Array, ""]:
     identity = jnp.eye(K.shape[-1], dtype=K.dtype)
 
-    def fails(rung: Float[Array, ""]) -> Float[Array, ""]:
+    def fails(rung: Float[Array, ""]) -> Bool[Array, ""]:
         return ~jnp.isfinite(jnp.linalg.cholesky(K + rung * scale * identity)).all()
 
     def climb(rung: Float[Array, ""]) -> Float[Array, ""]:

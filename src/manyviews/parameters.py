@@ -141,11 +141,7 @@ def with_positive_transform(tree: T, transform: str) -> T:
 def split_free(tree: T) -> tuple[T, T]:
     """Split a module into its free raw arrays and everything else (see ``eqx.combine``)."""
     spec = jax.tree_util.tree_map(
-        lambda leaf: (
-            Parameter(leaf.free, leaf.constraint, leaf.free)  # type: ignore[arg-type]
-            if is_parameter(leaf)
-            else False
-        ),
+        lambda leaf: jax.tree_util.tree_map(lambda _: is_parameter(leaf) and leaf.free, leaf),
         tree,
         is_leaf=is_parameter,
     )

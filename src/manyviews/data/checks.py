@@ -2,18 +2,22 @@
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from ..errors import ConstantColumnWarning, DataError
+
+Names = Sequence[Any] | np.ndarray | pd.Index | None
 
 
 def check_values(
     Y: Float[np.ndarray, "N D"],
     view: str,
-    columns: Sequence[str] | None = None,
-    rows: Sequence[object] | None = None,
+    columns: Names = None,
+    rows: Names = None,
 ) -> None:
     """Refuse infinities and rows without any value."""
     infinite = np.argwhere(np.isinf(Y))
@@ -31,9 +35,7 @@ def check_values(
         )
 
 
-def check_training_columns(
-    Y: Float[np.ndarray, "N D"], view: str, columns: Sequence[str] | None = None
-) -> None:
+def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Names = None) -> None:
     """Refuse columns without any value; warn of constant ones."""
     empty = np.flatnonzero(np.isnan(Y).all(axis=0))
     if empty.size:
@@ -53,5 +55,5 @@ def check_training_columns(
         )
 
 
-def _name(names: Sequence[object] | None, index: int) -> str:
+def _name(names: Names, index: int) -> str:
     return repr(names[index]) if names is not None else str(int(index))

@@ -27,13 +27,16 @@ def lbfgs(
     """Minimise; return the last point and whether a convergence test was met.
 
     ``report(value, gradient)`` is called after every step and may stop the run, which
-    counts as convergence, as does a line search that fails from a fresh start.
+    counts as convergence, as do a vanishing gradient and a line search that fails from a
+    fresh start.
     """
     x = start
     value, gradient = function(x)
     noise = value_noise(function, x, value)
     pairs: deque[tuple[Vector, Vector]] = deque(maxlen=MEMORY)
     for _ in range(iterations):
+        if np.linalg.norm(gradient) <= 1e-9 * max(1.0, abs(value)):
+            return x, True
         direction = _two_loop(gradient, pairs)
         slope = gradient @ direction
         step, trial = _backtrack(function, x, value, slope, direction, noise)

@@ -78,6 +78,7 @@ def optimise(
                 "duplicated inducing inputs, extreme values in the data or in the kernel's "
                 "parameters"
             )
+        solution = best.objective.best_vector  # diagnosing below evaluates nearby points
         _finish(info, best)
     info.seconds = time.perf_counter() - began
     if not (info.converged or info.interrupted):
@@ -87,7 +88,7 @@ def optimise(
             ConvergenceWarning,
             stacklevel=3,
         )
-    return best.objective.model_at(best.objective.best_vector), info
+    return best.objective.model_at(solution), info
 
 
 class Run:
@@ -138,7 +139,7 @@ class Run:
         values: list[float] = []
 
         def masked(vector: Vector) -> tuple[float, Vector]:
-            value, gradient = self.objective(vector)
+            value, gradient = self.objective(np.where(mask > 0, vector, x))
             return value, gradient * mask
 
         def report(value: float, gradient: Vector) -> bool:

@@ -22,7 +22,7 @@ class PatternedOutputs(eqx.Module):
 
     filled: Float[Array, "N D"]
     """The data with zeros for missing entries; used once, for the posterior."""
-    factors: tuple[Float[Array, "N C"], ...]
+    factors: tuple[Float[Array, "N _"], ...]
     """Per group R_g with R_gR_gᵀ = Y_gY_gᵀ; Y_g itself unless it is wider than tall."""
     weights: Float[Array, "G N"]
     """One where the group's row is observed, zero elsewhere."""

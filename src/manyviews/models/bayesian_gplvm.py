@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import ArrayLike, Float
+from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -175,7 +175,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model; NaN in ``X`` is missing."""
         self._validate_params()
         Y = self._check(X, reset=True)
@@ -189,7 +189,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_signal({"X": ratio}, self.core_.data, self.signal_check)
         return self
 
-    def fit_transform(self, X: ArrayLike, y: Any = None, **_: Any) -> Float[np.ndarray, "N Q"]:
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Float[np.ndarray, "N Q"]:
         """Fit the model and return the latent means of the training rows."""
         return self.fit(X, y).latent_mean_
 
@@ -235,14 +235,14 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------- latent positions of new rows
 
-    def transform(self, X: ArrayLike, *, return_std: bool = False) -> Any:
+    def transform(self, X: Any, *, return_std: bool = False) -> Any:
         """Posterior means of the latent positions of new rows (and their std on request)."""
         q = self._infer(self._new(X)).q
         if return_std:
             return np.array(q.mean), np.sqrt(np.array(q.variance))
         return np.array(q.mean)
 
-    def score_samples(self, X: ArrayLike, *, method: str = "auto") -> Float[np.ndarray, " N"]:
+    def score_samples(self, X: Any, *, method: str = "auto") -> Float[np.ndarray, " N"]:
         """Approximate log p(y* | Y) of every row: F(Y, y*) - F(Y) (002 eq. 36).
 
         Parameters
@@ -269,7 +269,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             bound = np.array(evidence - self.core_.model.latent.new_point_kl(found.q))
         return bound - self.scaling_.log_jacobian(scaled)
 
-    def score(self, X: ArrayLike, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None) -> float:
         """Mean of :meth:`score_samples`: higher is better."""
         return float(np.mean(self.score_samples(X)))
 
@@ -277,7 +277,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def predict(
         self,
-        X: ArrayLike,
+        X: Any,
         *,
         return_std: bool = False,
         return_cov: bool = False,
@@ -295,8 +295,8 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def inverse_transform(
         self,
-        X: ArrayLike,
-        latent_std: ArrayLike | None = None,
+        X: Any,
+        latent_std: Any = None,
         *,
         return_std: bool = False,
         return_cov: bool = False,
@@ -320,7 +320,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         q = Gaussian(jnp.asarray(mean), jnp.asarray(variance))
         return self._outputs(q, return_std, return_cov, n_samples, random_state)
 
-    def impute(self, X: ArrayLike | None = None, *, return_std: bool = False) -> Any:
+    def impute(self, X: Any = None, *, return_std: bool = False) -> Any:
         """Fill the holes of the training data (``X=None``) or of new data.
 
         Observed values are returned as they are, with a std of zero.
@@ -360,7 +360,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ edges
 
-    def _check(self, X: ArrayLike, reset: bool) -> Float[np.ndarray, "N D"]:
+    def _check(self, X: Any, reset: bool) -> Float[np.ndarray, "N D"]:
         Y = validate_data(
             self,
             X,
@@ -373,7 +373,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_values(Y, "X", getattr(self, "feature_names_in_", None), rows)
         return Y
 
-    def _new(self, X: ArrayLike) -> Float[np.ndarray, "N D"]:
+    def _new(self, X: Any) -> Float[np.ndarray, "N D"]:
         check_is_fitted(self)
         return self.scaling_.apply(self._check(X, reset=False))
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .style import COLOURS, axes_or_new
 
@@ -15,7 +16,7 @@ GRID = 40
 
 def latent_map(
     model: Any,
-    labels: Sequence[Any] | None = None,
+    labels: ArrayLike | Sequence[Any] | None = None,
     dimensions: tuple[int, int] | None = None,
     ax: Any = None,
     background: bool = True,
@@ -47,7 +48,9 @@ def latent_map(
     return ax
 
 
-def _points(X: np.ndarray, std: np.ndarray, labels: Sequence[Any] | None, ax: Any) -> None:
+def _points(
+    X: np.ndarray, std: np.ndarray, labels: ArrayLike | Sequence[Any] | None, ax: Any
+) -> None:
     ax.errorbar(
         X[:, 0], X[:, 1], xerr=std[:, 0], yerr=std[:, 1],
         fmt="none", ecolor="0.4", elinewidth=0.4, alpha=0.35, zorder=2,
@@ -85,6 +88,8 @@ def _shade(model: Any, X: np.ndarray, dimensions: tuple[int, int], ax: Any) -> N
     grid[:, dimensions[0]], grid[:, dimensions[1]] = mesh[0].ravel(), mesh[1].ravel()
     _, std = model.inverse_transform(grid, return_std=True)
     spread = std.mean(axis=1).reshape(GRID, GRID)
-    ax.pcolormesh(
-        first, second, np.log(spread), cmap="Greys_r", alpha=0.6, shading="gouraud", zorder=1
-    )
+    extent = (first[0], first[-1], second[0], second[-1])
+    ax.imshow(
+        np.log(spread), extent=extent, origin="lower", aspect="auto", cmap="Greys_r",
+        alpha=0.5, interpolation="bilinear", zorder=1,
+    )  # fmt: skip

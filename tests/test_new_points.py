@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from manyviews import BayesianGPLVM
+from manyviews.inference.new_points import infer_new_points, nearest_rows
+
+
+@pytest.fixture(scope="module")
+def curve():
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 80)
+    W = rng.standard_normal((4, 6))
+    clean = np.stack([np.cos(angle), np.sin(angle), np.cos(2 * angle), np.sin(2 * angle)], 1) @ W
+    Y = clean + 0.05 * rng.standard_normal(clean.shape)
+    model = BayesianGPLVM(3, n_inducing=20, random_state=0, max_iter=300, tol=0).fit(Y[:60])
+    return model, Y[60:]
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+
+
+def test_nearest_rows_ignore_missing_columns():
+    train = np.array([[0.0, 0.0, 5.0], [1.0, 1.0, np.nan], [3.0, 3.0, 3.0]])
+    new = np.array([[np.nan, 0.9, 0.0], [np.nan, np.nan, 4.6]])
+    found = nearest_rows((new,), (train,), 2)
+    assert found[0, 0] == 1  # row 1 is nearest in the one column both have
+    assert found[1].tolist() == [0, 2]
+
+
+def test_rows_are_inferred_independently_of_their_company(curve):
+    model, new = curve
+    together = model.transform(new)
+    alone = np.concatenate([model.transform(row[None]) for row in new[:3]])
+    np.testing.assert_allclose(together[:3], alone, atol=1e-6)
+    np.testing.assert_allclose(model.transform(new[::-1])[::-1], together, atol=1e-6)
+
+
+def test_training_rows_keep_their_latent_positions(curve):
+    model, _ = curve
+    Y = model.scaling_.undo(model.core_.data[0])
+    mean, std = model.transform(Y, return_std=True)
+    difference = np.abs(mean - model.latent_mean_)[:, model.relevance_ > 0.01]
+    assert np.median(difference) < 1e-3
+    assert np.quantile(difference, 0.9) < 0.05
+    assert (std > 0).all()
+
+
+def test_more_starts_never_lower_the_bound(curve):
+    model, new = curve
+    scaled = model.scaling_.apply(new)
+    scaled[:, 3:] = np.nan
+    latent, posteriors = model.core_.model.latent, model.core_.posteriors
+    bounds = []
+    for n in (1, 4, 12):
+        starts = nearest_rows((scaled,), model.core_.data, n)
+        found = infer_new_points(latent, posteriors, (scaled,), starts, n_optimised=n)
+        bounds.append(found.bound)
+    assert (bounds[1] >= bounds[0] - 1e-6).all()
+    assert (bounds[2] >= bounds[1] - 1e-6).all()
+
+
+def test_the_inferred_point_is_a_stationary_maximum(curve):
+    from manyviews.expectations import Gaussian
+    from manyviews.mappings.rows import row_evidence
+
+    model, new = curve
+    scaled = model.scaling_.apply(new[:5])
+    starts = nearest_rows((scaled,), model.core_.data, 10)
+    found = infer_new_points(model.core_.model.latent, model.core_.posteriors, (scaled,), starts)
+    evidence = row_evidence(model.core_.posteriors[0], scaled, np.ones(scaled.shape, bool))
+
+    def bound(q):
+        return np.asarray(evidence(q) - model.core_.model.latent.new_point_kl(q))
+
+    np.testing.assert_allclose(bound(found.q), found.bound, rtol=1e-9)
+    rng = np.random.default_rng(0)
+    for scale in (1e-3, 1e-1):
+        moved = Gaussian(
+            found.q.mean
+            + scale * np.sqrt(found.q.variance) * rng.standard_normal(found.q.mean.shape),
+            found.q.variance * np.exp(scale * rng.standard_normal(found.q.variance.shape)),
+        )
+        assert (bound(moved) <= found.bound + 1e-8).all()
+
+
+def test_less_evidence_gives_wider_posteriors(curve):
+    model, new = curve
+    partial = new.copy()
+    partial[:, 1:] = np.nan
+    _, narrow = model.transform(new, return_std=True)
+    _, wide = model.transform(partial, return_std=True)
+    active = model.relevance_ > 0.01
+    assert wide[:, active].mean() > 1.5 * narrow[:, active].mean()

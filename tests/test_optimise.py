@@ -1,0 +1,236 @@
+import warnings
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from manyviews.errors import (
+    CheckpointMismatchError,
+    ConvergenceWarning,
+    FactorisationError,
+    FileFormatError,
+)
+from manyviews.inference.adam import adam
+from manyviews.inference.bound import Model
+from manyviews.inference.checkpoint import Checkpoint, fingerprint
+from manyviews.inference.lbfgs import lbfgs, value_noise
+from manyviews.inference.many_minima import minimise_rows
+from manyviews.inference.objective import Objective
+from manyviews.inference.optimise import optimise
+from manyviews.inference.stages import Stage, default_stages
+from manyviews.kernels import RBF
+from manyviews.latent import StandardNormal
+from manyviews.mappings import CollapsedGP, make_outputs
+
+N, Q, M, D = 30, 2, 6, 4
+STAGES = (Stage("adam", 20), Stage("lbfgs", 60))
+
+
+def problem(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, Q))
+    Y = np.sin(X @ rng.standard_normal((Q, D))) + 0.05 * rng.standard_normal((N, D))
+    return make_model(0), (make_outputs(Y - Y.mean(axis=0)),)
+
+
+def make_model(restart):
+    rng = np.random.default_rng([7, restart])
+    X = rng.standard_normal((N, Q))
+    return Model(StandardNormal(X), (CollapsedGP(RBF(1.0, np.ones(Q)), X[:M], 0.1),))
+
+
+def rosenbrock(x):
+    value = np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+    gradient = np.zeros_like(x)
+    gradient[:-1] = -400 * x[:-1] * (x[1:] - x[:-1] ** 2) - 2 * (1 - x[:-1])
+    gradient[1:] += 200 * (x[1:] - x[:-1] ** 2)
+    return float(value), gradient
+
+
+def never(value, gradient):
+    return False
+
+
+def test_lbfgs_solves_rosenbrock():
+    x, _ = lbfgs(rosenbrock, np.full(10, -1.0), 500, never)
+    np.testing.assert_allclose(x, 1.0, atol=1e-5)
+
+
+def test_lbfgs_gets_through_rounding_noise():
+    rng = np.random.default_rng(0)
+
+    def noisy(x):
+        value, gradient = rosenbrock(x)
+        return value + 1e-3 * rng.standard_normal(), gradient
+
+    x, _ = lbfgs(noisy, np.full(6, -1.0), 500, never)
+    assert rosenbrock(x)[0] < 0.02
+    assert 5e-4 < value_noise(noisy, x, noisy(x)[0]) < 1e-2
+
+
+def test_lbfgs_backs_away_from_infinite_values():
+    def walled(x):
+        if x[0] < 0.5:
+            return np.inf, np.zeros_like(x)
+        return float(np.sum((x - 0.6) ** 2)), 2 * (x - 0.6)
+
+    x, converged = lbfgs(walled, np.array([30.0, -4.0]), 100, never)
+    np.testing.assert_allclose(x, 0.6, atol=1e-6)
+    assert converged
+
+
+def test_adam_returns_the_best_point_and_survives_a_cliff():
+    def cliff(x):
+        if x[0] < -0.5:
+            return np.inf, np.zeros_like(x)
+        return float(x[0]), np.ones(1)
+
+    best = adam(cliff, np.array([1.0]), 200, 0.05, never)
+    assert -0.5 <= best[0] < -0.4
+
+
+def test_many_minima_solves_each_row_on_its_own():
+    rng = np.random.default_rng(0)
+    targets = jnp.asarray(rng.standard_normal((7, 3)))
+    curvature = jnp.asarray(10.0 ** rng.uniform(-2, 2, (7, 3)))
+
+    def function(x):
+        return jnp.sum(curvature * (x - targets) ** 2 + 0.1 * (x - targets) ** 4, axis=1)
+
+    x, value = minimise_rows(function, jnp.zeros((7, 3)), jnp.ones((7, 3)), tolerance=1e-9)
+    np.testing.assert_allclose(x, targets, atol=1e-6)
+    np.testing.assert_allclose(value, 0.0, atol=1e-12)
+
+
+def test_objective_gradient_matches_finite_differences_and_flat_vector_round_trips():
+    model, outputs = problem()
+    objective = Objective(model, outputs)
+    x = objective.start + 0.01
+    _, gradient = objective(x)
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        d = rng.standard_normal(x.size)
+        slope = (objective(x + 1e-5 * d)[0] - objective(x - 1e-5 * d)[0]) / 2e-5
+        np.testing.assert_allclose(slope, gradient @ d, rtol=1e-5)
+    np.testing.assert_allclose(
+        objective.model_at(objective.start).latent.mean.value, model.latent.mean.value
+    )
+    np.testing.assert_array_equal(Objective(objective.model_at(x), outputs).start, x)
+
+
+def test_held_parameters_do_not_move():
+    model, outputs = problem()
+    stages = (
+        Stage("lbfgs", 15, hold=("noise", "kernel.*variance")),
+        Stage("adam", 5, hold=("inducing",)),
+    )
+    for stage in stages:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            fitted, _ = optimise(lambda _: model, outputs, [stage])
+        moved = {
+            "noise": fitted.views[0].noise.raw != model.views[0].noise.raw,
+            "variance": fitted.views[0].kernel.variance.raw != model.views[0].kernel.variance.raw,
+            "inducing": (fitted.views[0].inducing.raw != model.views[0].inducing.raw).all(),
+            "mean": (fitted.latent.mean.raw != model.latent.mean.raw).all(),
+        }
+        first = stage is stages[0]
+        expected = {"noise": not first, "variance": not first, "inducing": first, "mean": True}
+        assert {k: bool(v) for k, v in moved.items()} == expected
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+def test_restarts_are_ranked_by_bound_and_the_same_seed_gives_the_same_result():
+    _, outputs = problem()
+    model, info = optimise(make_model, outputs, STAGES, n_restarts=3)
+    again, info_again = optimise(make_model, outputs, STAGES, n_restarts=3)
+    assert len(info.restart_bounds) == 3
+    best, _ = optimise(lambda _: make_model(int(np.argmax(info.restart_bounds))), outputs, STAGES)
+    np.testing.assert_array_equal(model.latent.mean.raw, best.latent.mean.raw)
+    np.testing.assert_array_equal(model.latent.mean.raw, again.latent.mean.raw)
+    assert info.restart_bounds == info_again.restart_bounds
+    assert info.n_evaluations > 150
+    assert info.seconds > info.compile_seconds > 0
+    assert info.bound_trace[-1] > info.bound_trace[0]
+
+
+def test_convergence_is_reported_and_its_absence_warned_of():
+    _, outputs = problem()
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        _, info = optimise(make_model, outputs, [Stage("lbfgs", 3)])
+    assert not info.converged
+    _, info = optimise(make_model, outputs, [Stage("lbfgs", 2000)], tolerance=1e-2)
+    assert info.converged
+
+
+class StopAt:
+    def __init__(self, count):
+        self.count = count
+
+    def update(self, *_):
+        self.count -= 1
+        if self.count == 0:
+            raise KeyboardInterrupt
+
+
+def test_ctrl_c_keeps_the_best_state():
+    _, outputs = problem()
+    _, info = optimise(make_model, outputs, STAGES, n_restarts=5, progress=StopAt(30))
+    assert info.interrupted
+    assert len(info.restart_bounds) == 1
+    assert info.restart_bounds[0] == max(info.bound_trace)
+    start = Objective(make_model(0), outputs)
+    assert info.restart_bounds[0] > -start(start.start)[0]
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+def test_an_interrupted_fit_resumes_from_its_checkpoint(tmp_path):
+    _, outputs = problem()
+    path = tmp_path / "fit.checkpoint"
+    _, first = optimise(
+        make_model,
+        outputs,
+        STAGES,
+        n_restarts=2,
+        progress=StopAt(110),
+        checkpoint=Checkpoint(path, "a"),
+    )
+    assert first.interrupted
+    assert path.exists()
+    _, resumed = optimise(
+        make_model, outputs, STAGES, n_restarts=2, checkpoint=Checkpoint(path, "a")
+    )
+    assert len(resumed.restart_bounds) == 2
+    assert resumed.restart_bounds[0] == first.restart_bounds[0]
+    assert max(resumed.restart_bounds) >= max(first.restart_bounds)
+    assert resumed.n_evaluations < 150
+    with pytest.raises(CheckpointMismatchError, match="other data"):
+        Checkpoint(path, "b").resume()
+    path.write_bytes(path.read_bytes()[:40])
+    with pytest.raises(FileFormatError):
+        Checkpoint(path, "a").resume()
+
+
+def test_fingerprint_sees_options_and_data():
+    Y = np.ones((3, 2))
+    marks = {
+        fingerprint({"a": 1}, Y),
+        fingerprint({"a": 2}, Y),
+        fingerprint({"a": 1}, Y + 1),
+        fingerprint({"a": 1}, Y.reshape(2, 3)),
+    }
+    assert len(marks) == 4
+
+
+def test_a_bound_that_is_never_finite_is_a_named_error():
+    model, outputs = problem()
+    broken = Model(StandardNormal(np.full((N, Q), 1e200)), model.views)
+    with pytest.raises(FactorisationError, match="not finite"):
+        optimise(lambda _: broken, outputs, [Stage("adam", 3)])
+
+
+def test_default_stages_hold_noise_first():
+    first, *rest = default_stages(1000)
+    assert "noise" in first.hold
+    assert all(not stage.hold for stage in rest)
+    assert sum(stage.iterations for stage in default_stages(5)) == 15

@@ -1,0 +1,15 @@
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from manyviews import BayesianGPLVM
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning"),
+    pytest.mark.filterwarnings("ignore:.*SCIPY_ARRAY_API.*"),
+]
+
+
+@parametrize_with_checks([BayesianGPLVM()])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
