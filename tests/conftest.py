@@ -1,5 +1,4 @@
 import os
-import sys
 from pathlib import Path
 from typing import Any, Self, get_args
 
@@ -8,14 +7,11 @@ from jaxtyping import install_import_hook
 
 
 def uncheckable(hint):
-    if get_args(hint):
-        return any(uncheckable(part) for part in get_args(hint))
-    protocol = getattr(hint, "_is_protocol", False)
-    return hint is Self or (protocol and not getattr(hint, "_is_runtime_protocol", False))
+    return hint is Self or any(uncheckable(part) for part in get_args(hint))
 
 
 def typechecker(function):
-    """Beartype, less what it cannot check one method at a time: ``Self`` and plain protocols.
+    """Beartype, less ``Self``, which it cannot check one method at a time.
 
     The estimators check what users hand them, with errors of their own, and are left alone.
     """
@@ -27,8 +23,6 @@ def typechecker(function):
 
 
 install_import_hook("manyviews", f"{__name__}.typechecker")
-for module in [name for name in sys.modules if name.split(".")[0] == "manyviews"]:
-    del sys.modules[module]  # a warning filter in pyproject.toml imports it before the hook
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
@@ -39,8 +33,8 @@ settings.load_profile("manyviews")
 
 
 def pytest_configure(config):
-    # The colon keeps pytest from reusing a filter it has parsed before the import hook.
-    config.addinivalue_line("filterwarnings", "error::manyviews.errors.ManyviewsWarning:")
+    # Not in pyproject.toml: there it would import the package before the hook above.
+    config.addinivalue_line("filterwarnings", "error::manyviews.errors.ManyviewsWarning")
 
 
 @pytest.fixture

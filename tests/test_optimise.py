@@ -52,7 +52,7 @@ def never(value, gradient):
 
 
 def test_lbfgs_solves_rosenbrock():
-    x, _ = lbfgs(rosenbrock, np.full(10, -1.0), 500, never)
+    x, *_ = lbfgs(rosenbrock, np.full(10, -1.0), 500, never)
     np.testing.assert_allclose(x, 1.0, atol=1e-5)
 
 
@@ -63,7 +63,7 @@ def test_lbfgs_gets_through_rounding_noise():
         value, gradient = rosenbrock(x)
         return value + 1e-3 * rng.standard_normal(), gradient
 
-    x, _ = lbfgs(noisy, np.full(6, -1.0), 500, never)
+    x, *_ = lbfgs(noisy, np.full(6, -1.0), 500, never)
     assert rosenbrock(x)[0] < 0.02
     assert 5e-4 < value_noise(noisy, x, noisy(x)[0]) < 1e-2
 
@@ -74,9 +74,19 @@ def test_lbfgs_backs_away_from_infinite_values():
             return np.inf, np.zeros_like(x)
         return float(np.sum((x - 0.6) ** 2)), 2 * (x - 0.6)
 
-    x, converged = lbfgs(walled, np.array([30.0, -4.0]), 100, never)
+    x, converged, _ = lbfgs(walled, np.array([30.0, -4.0]), 100, never)
     np.testing.assert_allclose(x, 0.6, atol=1e-6)
     assert converged
+
+
+def test_a_stuck_lbfgs_does_not_claim_convergence():
+    def upside_down(x):  # the gradient points the wrong way: no step along it helps
+        return float(np.sum(x**2)), -2 * x
+
+    x, converged, used = lbfgs(upside_down, np.array([1.0, 2.0]), 50, never)
+    np.testing.assert_allclose(x, [1.0, 2.0], rtol=1e-8)
+    assert not converged
+    assert used < 50
 
 
 def test_adam_returns_the_best_point_and_survives_a_cliff():

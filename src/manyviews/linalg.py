@@ -39,7 +39,7 @@ def _first_working_rung(
         return ~jnp.isfinite(jnp.linalg.cholesky(K + rung * scale * identity)).all()
 
     def climb(rung: Float[Array, ""]) -> Float[Array, ""]:
-        return 10.0 * rung
+        return jnp.minimum(10.0 * rung, MAX_JITTER)
 
     start = jnp.asarray(max(jitter, jnp.finfo(K.dtype).eps), K.dtype)
     return jax.lax.while_loop(lambda r: fails(r) & (r < MAX_JITTER), climb, start)

@@ -35,13 +35,13 @@ CONSTRAINTS: dict[str, Constraint] = {
     "positive": Constraint(
         lambda r: jnp.exp(jnp.clip(r, -40.0, 40.0)),
         lambda v: jnp.clip(jnp.log(v), -40.0, 40.0),
-        lambda v: v > 0,
+        lambda v: np.isfinite(v) & (v > 0),
         "positive",
     ),
     "softplus": Constraint(
         jax.nn.softplus,
         lambda v: v + jnp.log(-jnp.expm1(-v)),
-        lambda v: v > 0,
+        lambda v: np.isfinite(v) & (v > 0),
         "positive",
     ),
     "unit": Constraint(

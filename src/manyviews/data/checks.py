@@ -55,5 +55,5 @@ def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Name
         )
 
 
-def _name(names: Names, index: int) -> str:
+def _name(names: Names, index: int | np.integer) -> str:
     return repr(names[index]) if names is not None else str(int(index))

@@ -137,7 +137,12 @@ def psi2_rows(
 
 def expectation_error(kernel: Kernel, Z: Float[Array, "M Q"], q: Gaussian) -> float:
     """Relative error of the statistics: zero for closed forms, estimated otherwise."""
-    return 0.0 if closed_terms(kernel) is not None else quadrature.relative_error(kernel, Z, q)
+    terms = closed_terms(kernel)
+    if terms is not None:
+        pairs = [(type(s.kernel), type(t.kernel)) for s, t in combinations(terms, 2)]
+        if all(pair in CROSS_FORMS or pair[::-1] in CROSS_FORMS for pair in pairs):
+            return 0.0
+    return quadrature.relative_error(kernel, Z, q)
 
 
 def closed_terms(kernel: Kernel) -> list[Term] | None:

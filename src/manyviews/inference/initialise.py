@@ -1,7 +1,7 @@
 """Where a fit starts: latent means, inducing inputs, kernel and noise."""
 
 import warnings
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -19,7 +19,7 @@ EM_ITERATIONS = 100
 def initial_means(
     Y: Float[np.ndarray, "N D"],
     n_components: int,
-    init: LatentInit | Float[np.ndarray, "N Q"],
+    init: LatentInit | Any,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "N Q"]:
     """Starting means of q(X), scaled to unit variance unless given by the user."""
@@ -77,6 +77,13 @@ def ppca_fill(Y: Float[np.ndarray, "N D"], n_components: int) -> Float[np.ndarra
         if change < 1e-5 * float(np.std(filled)):
             break
     return filled
+
+
+def residual_share(Y: Float[np.ndarray, "N D"], n_components: int) -> float:
+    """Share of the variance that the leading principal components leave unexplained."""
+    filled = ppca_fill(Y, n_components)
+    squares = np.linalg.svd(filled - filled.mean(axis=0), compute_uv=False) ** 2
+    return float(squares[n_components:].sum() / squares.sum())
 
 
 def _mean_fill(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:

@@ -8,6 +8,7 @@ increases the function by more than that (Xie, Byrd & Nocedal 2020).
 
 from collections import deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,31 +19,36 @@ MAX_BACKTRACKS = 20
 MAX_COORDINATE_STEP = 2.0  # on the log scale of most parameters: a factor of e²
 
 
+class Outcome(NamedTuple):
+    """Where a run ended, whether it converged, and the iterations it took."""
+
+    x: Vector
+    converged: bool
+    iterations: int
+
+
 def lbfgs(
     function: Function,
     start: Vector,
     iterations: int,
     report: Callable[[float, Vector], bool],
-) -> tuple[Vector, bool]:
-    """Minimise; return the last point and whether a convergence test was met.
-
-    ``report(value, gradient)`` is called after every step and may stop the run, which
-    counts as convergence, as do a vanishing gradient and a line search that fails from a
-    fresh start.
+) -> Outcome:
+    """Minimise until the gradient vanishes or ``report(value, gradient)``, called after
+    every step, says stop; or until no step along the gradient is any good (stuck).
     """
     x = start
     value, gradient = function(x)
     noise = value_noise(function, x, value)
     pairs: deque[tuple[Vector, Vector]] = deque(maxlen=MEMORY)
-    for _ in range(iterations):
+    for done in range(iterations):
         if np.linalg.norm(gradient) <= 1e-9 * max(1.0, abs(value)):
-            return x, True
+            return Outcome(x, True, done)
         direction = _two_loop(gradient, pairs)
         slope = gradient @ direction
         step, trial = _backtrack(function, x, value, slope, direction, noise)
         if trial is None:
             if not pairs:
-                return x, True
+                return Outcome(x, False, done)
             pairs.clear()
             continue
         new_value, new_gradient = trial
@@ -51,8 +57,8 @@ def lbfgs(
             pairs.append((s, y))
         x, value, gradient = x + s, new_value, new_gradient
         if report(value, gradient):
-            return x, True
-    return x, False
+            return Outcome(x, True, done + 1)
+    return Outcome(x, False, iterations)
 
 
 def value_noise(function: Function, x: Vector, value: float) -> float:

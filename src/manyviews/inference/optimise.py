@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from .objective import Objective
 from .stages import Stage
 
 WINDOW = 30  # iterations over which the convergence test looks for improvement
+RESCUES, RESCUE_STEPS = 3, 30  # a stuck L-BFGS gets this many stretches of Adam to get away
 
 
+@runtime_checkable
 class Progress(Protocol):
     """What a progress display is told."""
 
@@ -155,7 +157,17 @@ class Run:
 
         if stage.method == "adam":
             return adam(masked, x, stage.iterations, stage.step_size, report)
-        x, self.converged = lbfgs(masked, x, stage.iterations, report)
+        left = stage.iterations
+        for _ in range(RESCUES + 1):
+            before = min(values, default=np.inf)
+            x, self.converged, used = lbfgs(masked, x, left, report)
+            left -= used
+            if self.converged or left <= 0:
+                break
+            if before - min(values, default=np.inf) < self.gain_limit:  # stuck twice in one place
+                self.converged = True
+                break
+            x = adam(masked, x, RESCUE_STEPS, 0.2 * stage.step_size, report)
         return x
 
 

@@ -25,14 +25,16 @@ class Stage:
     step_size: float = 0.05
 
 
-def default_stages(max_iter: int) -> tuple[Stage, ...]:
-    """Let q(X) settle under a held signal-to-noise ratio, roam with Adam, then converge.
+def default_stages(max_iter: int, hold: bool = True) -> tuple[Stage, ...]:
+    """Let q(X) settle, roam with Adam, then converge.
 
-    Holding noise and signal variance first keeps the model from explaining the data as
-    noise; Adam's large steps leave poor optima that L-BFGS alone stops in.
+    Holding noise and signal variance at first keeps the model from explaining clean data as
+    noise; on noisy data it forces q(X) to fit the noise, so it should be held only at a
+    plausible ratio. Adam's large steps leave poor optima that L-BFGS alone stops in.
     """
-    return (
-        Stage("lbfgs", min(100, max_iter), hold=("noise", "kernel.*variance")),
-        Stage("adam", min(500, max_iter)),
-        Stage("lbfgs", max_iter),
+    settle = (
+        Stage("lbfgs", min(100, max_iter), hold=("noise", "kernel.*variance"))
+        if hold
+        else Stage("lbfgs", min(300, max_iter))
     )
+    return (settle, Stage("adam", min(500, max_iter)), Stage("lbfgs", max_iter))

@@ -61,8 +61,8 @@ class Product(_Combination):
 
     def relevance(self, n_dimensions: int) -> Float[Array, " Q"]:
         """Product rule at the origin (first derivatives of every part vanish there)."""
-        origin = jnp.zeros((1, n_dimensions))
-        heights = [part.diagonal(origin)[0] for part in self.parts]
+        origin = jnp.zeros(n_dimensions)
+        heights = [part(origin, origin) for part in self.parts]
         terms = [
             reduce(mul, heights[:i] + heights[i + 1 :], part.relevance(n_dimensions))
             for i, part in enumerate(self.parts)

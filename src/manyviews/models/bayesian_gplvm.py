@@ -182,7 +182,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
         self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
         scaled = self.scaling_.apply(Y)
-        options = self._options(*Y.shape)
+        options = self._options(scaled)
         self.core_, self.fit_info_ = fit_core([scaled], ["X"], options)
         self._publish(scaled)
         ratio = float(self.fit_info_.signal_to_noise[0])
@@ -193,7 +193,8 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Fit the model and return the latent means of the training rows."""
         return self.fit(X, y).latent_mean_
 
-    def _options(self, n_samples: int, n_features: int) -> FitOptions:
+    def _options(self, scaled: Float[np.ndarray, "N D"]) -> FitOptions:
+        n_samples, n_features = scaled.shape
         n_inducing = min(50, n_samples) if self.n_inducing is None else int(self.n_inducing)
         if n_inducing > n_samples:
             raise OptionError(
@@ -209,7 +210,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             inducing=self.inducing,
             missing=self.missing,
             n_restarts=int(self.n_restarts),
-            stages=resolve_stages(self.stages, int(self.max_iter)),
+            stages=resolve_stages(self.stages, int(self.max_iter), [scaled], n_components),
             tolerance=float(self.tol),
             positive=self.positive,
             jitter=float(self.jitter),

@@ -14,7 +14,12 @@ from ..expectations import Gaussian, expectation_error
 from ..inference.bound import Model
 from ..inference.checkpoint import Checkpoint, fingerprint
 from ..inference.diagnostics import FitInfo
-from ..inference.initialise import inducing_inputs, initial_kernel, initial_means
+from ..inference.initialise import (
+    inducing_inputs,
+    initial_kernel,
+    initial_means,
+    residual_share,
+)
 from ..inference.optimise import optimise
 from ..inference.progress import ProgressBar
 from ..inference.stages import Stage, default_stages
@@ -25,6 +30,7 @@ from ..mappings import CollapsedGP, GPPosterior, Mapping, Outputs, make_outputs
 from ..parameters import with_positive_transform
 
 EXPECTATION_TOLERANCE = 0.02
+INITIAL_SIGNAL_TO_NOISE = 100.0
 
 
 @dataclass(frozen=True)
@@ -108,14 +114,24 @@ def starting_model(
         variance = float(np.nanvar(Y))
         Z = inducing_inputs(means, options.n_inducing, options.inducing, rng)  # type: ignore[arg-type]
         kernel = initial_kernel(options.kernel, means, variance)
-        views.append(CollapsedGP(kernel, Z, variance / 100.0, options.jitter))
+        views.append(CollapsedGP(kernel, Z, variance / INITIAL_SIGNAL_TO_NOISE, options.jitter))
     return with_positive_transform(Model(StandardNormal(means), tuple(views)), options.positive)
 
 
-def resolve_stages(stages: Sequence[Stage] | None, max_iter: int) -> tuple[Stage, ...]:
-    """The user's stages, checked, or the default plan."""
+def resolve_stages(
+    stages: Sequence[Stage] | None,
+    max_iter: int,
+    data: Sequence[Float[np.ndarray, "N D"]],
+    n_components: int,
+) -> tuple[Stage, ...]:
+    """The user's stages, checked, or the default plan.
+
+    The plan holds the initial signal-to-noise ratio at first if a linear model can explain
+    every view as well as that.
+    """
     if stages is None:
-        return default_stages(max_iter)
+        hold = all(residual_share(Y, n_components) <= 1.0 / INITIAL_SIGNAL_TO_NOISE for Y in data)
+        return default_stages(max_iter, hold)
     if not all(isinstance(stage, Stage) for stage in stages) or not len(stages):
         raise OptionError("stages must be a sequence of manyviews.Stage")
     return tuple(stages)
