@@ -21,13 +21,15 @@ from manyviews.expectations import Gaussian
 from manyviews.inference.bound import Model
 from manyviews.inference.objective import Objective
 from manyviews.inference.optimise import optimise
-from manyviews.inference.stages import default_stages
 from manyviews.kernels import RBF
 from manyviews.latent import StandardNormal
+from manyviews.linalg import DEFAULT_JITTER
 from manyviews.mappings import CollapsedGP, Outputs, make_outputs
 from manyviews.mappings.rows import row_evidence
+from manyviews.models.core import FitOptions, resolve_stages, starting_model
 from manyviews.parameters import named_parameters
 
+RESTARTS = 5
 NAMES = {
     "mean": "mu",
     "inducing": "Z",
@@ -94,10 +96,21 @@ class ManyviewsLibrary:
     def optimise(self, target: float, limit: float, max_iter: int) -> dict[str, Any]:
         """The library's own stages until the bound exceeds the target or time is up."""
         watch = Watch(target, limit)
+        Y, mu = self.problem["Y"], self.problem["mu"]
+        stages = resolve_stages(None, max_iter, [Y], mu.shape[1])
+        options = FitOptions(
+            n_components=mu.shape[1], n_inducing=len(self.problem["Z"]), kernel="rbf", init=mu,
+            inducing="kmeans", missing="auto", n_restarts=RESTARTS, stages=stages,
+            tolerance=1e-5, positive="log", jitter=DEFAULT_JITTER, seed=0, verbose=0,
+            checkpoint=None,
+        )  # fmt: skip
         _, info = optimise(
-            lambda _: make_model(self.problem),
+            lambda restart: (
+                starting_model([Y], options, restart) if restart else make_model(self.problem)
+            ),
             self.outputs,
-            default_stages(max_iter),
+            stages,
+            n_restarts=RESTARTS,
             progress=watch,
         )
         return {

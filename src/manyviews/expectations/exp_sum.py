@@ -19,7 +19,11 @@ GPU_BLOCK_ENTRIES = 100_000_000
 def weighted_exp_sum(
     A: Float[Array, "N F"], B: Float[Array, "F P"], W: Float[Array, "G N"]
 ) -> Float[Array, "G P"]:
-    """Return Σ_n W_gn exp(Σ_f A_nf B_fp) for all g and p."""
+    """Return Σ_n W_gn exp(Σ_f A_nf B_fp) for all g and p.
+
+    The weights say which rows count; they are data, and no gradient flows to them.
+    """
+    W = jax.lax.stop_gradient(W)
     n_rows, n_columns = A.shape[0], B.shape[1]
     budget = BLOCK_ENTRIES if jax.default_backend() == "cpu" else GPU_BLOCK_ENTRIES
     block = max(16, budget // max(n_columns, 1))
@@ -50,17 +54,16 @@ def _backward(
 ) -> tuple[Array, Array, Array]:
     A, B, W = kept
 
-    def add_block(dB: Array, rows: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+    def add_block(dB: Array, rows: tuple[Array, Array]) -> tuple[Array, Array]:
         a, w = rows
-        E = jnp.exp(a @ B)
-        dE = E * (w @ g)
-        return dB + a.T @ dE, (dE @ B.T, E @ g.T)
+        # an outer product fuses with the exponential, a matrix product does not
+        dE = jnp.exp(a @ B) * (w * g if w.shape[1] == 1 else w @ g)
+        return dB + a.T @ dE, dE @ B.T
 
-    dB, (dA, dW) = jax.lax.scan(
+    dB, dA = jax.lax.scan(
         add_block, jnp.zeros_like(B), (_in_blocks(A, block), _in_blocks(W.T, block))
     )
-    n = A.shape[0]
-    return dA.reshape(-1, A.shape[1])[:n], dB, dW.reshape(-1, W.shape[0])[:n].T
+    return dA.reshape(-1, A.shape[1])[: A.shape[0]], dB, jnp.zeros_like(W)
 
 
 _blocked_sum.defvjp(_forward, _backward)

@@ -43,6 +43,8 @@ class ScatteredOutputs(eqx.Module):
     """Outputs whose missing entries follow no few patterns."""
 
     filled: Float[Array, "N D"]
+    rough: Float32[Array, "N D"]
+    """The same in single precision, for an iterative solver."""
     mask: Float32[Array, "N D"]
     weights: Float[Array, "2 N"]
     """Share of columns observed in each row; and one where any is."""
@@ -102,6 +104,7 @@ def _scattered(
     share = observed.mean(axis=1)
     return ScatteredOutputs(
         filled=jnp.asarray(filled),
+        rough=jnp.asarray(filled, jnp.float32),
         mask=jnp.asarray(observed, jnp.float32),
         weights=jnp.asarray(np.stack([share, (share > 0).astype(float)])),
         sum_squares=jnp.asarray(np.sum(filled**2)),

@@ -55,7 +55,7 @@ def column_means(
     inverse = cho_solve((factor, True), identity)
     system = _System(PT, fixed, inverse, outputs.mask, beta)
     system = jax.tree_util.tree_map(lambda x: x.astype(jnp.float32), system)
-    right = system.beta * (system.PT @ outputs.filled.astype(jnp.float32))
+    right = system.beta * (system.PT @ outputs.rough)
     return _conjugate_gradients(system, right).astype(PT.dtype)
 
 
