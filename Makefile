@@ -20,7 +20,8 @@ $(READY): pyproject.toml
 demo: $(READY)   ## fit a model to the digits of scikit-learn and draw it
 	$(BIN)/python -m manyviews.demo $(REPORT)
 
-test: lint       ## lint, types and tests
+test: lint       ## lint, types, the documentation's code, and tests
+	$(BIN)/python -m pytest --doctest-glob='*.md' -q docs README.md
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests
 
 lint: $(READY)   ## format check, lint and types
@@ -35,11 +36,12 @@ format: $(READY) ## format the code
 bench: $(READY)  ## speed, memory and agreement, side by side with GPy and GPflow
 	$(BIN)/python -m benchmarks --json results/benchmarks.json
 
-docs: $(READY)   ## check that the documentation's code runs
-	$(BIN)/python -m pytest --doctest-glob='*.md' docs README.md -q
+docs: $(READY)   ## build the documentation into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html in a browser"
 
 experiments: $(READY) ## reproduce the published tables (needs MANYVIEWS_DATA)
 	for name in oil-map; do $(BIN)/python -m experiments $$name --json results/$$name.json || exit 1; done
 
 clean:           ## remove what the targets made
-	rm -rf $(VENV) .venv-gpy .venv-gpflow results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-gpy .venv-gpflow results site .pytest_cache .mypy_cache .ruff_cache .hypothesis

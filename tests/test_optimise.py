@@ -185,7 +185,8 @@ class StopAt:
 
 def test_ctrl_c_keeps_the_best_state():
     _, outputs = problem()
-    _, info = optimise(make_model, outputs, STAGES, n_restarts=5, progress=StopAt(30))
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        _, info = optimise(make_model, outputs, STAGES, n_restarts=5, progress=StopAt(30))
     assert info.interrupted
     assert len(info.restart_bounds) == 1
     assert info.restart_bounds[0] == max(info.bound_trace)

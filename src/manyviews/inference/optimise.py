@@ -83,7 +83,13 @@ def optimise(
         solution = best.objective.best_vector  # diagnosing below evaluates nearby points
         _finish(info, best)
     info.seconds = time.perf_counter() - began
-    if not (info.converged or info.interrupted):
+    if info.interrupted:
+        warnings.warn(
+            "the fit was interrupted; the best state so far is kept",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    elif not info.converged:
         warnings.warn(
             "the fit reached max_iter before its convergence test was met; the model can be "
             "used, a larger max_iter may improve it",
