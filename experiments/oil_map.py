@@ -99,7 +99,7 @@ def imputation_rows(setting: Setting, Y: np.ndarray, share: int) -> list[Row]:
 
 def ppca_dimensions(Y: np.ndarray, seed: int) -> int:
     """The number of components that best fills a tenth of the observed values, held out."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, 1])  # not the stream that made the holes
     held = ~np.isnan(Y) & (rng.uniform(size=Y.shape) < 0.1)
     held[(np.isnan(Y) | held).all(axis=1)] = False
     train = np.where(held, np.nan, Y)
