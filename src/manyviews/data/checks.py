@@ -56,4 +56,4 @@ def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Name
 
 
 def _name(names: Names, index: int | np.integer) -> str:
-    return repr(names[index]) if names is not None else str(int(index))
+    return repr(names[int(index)]) if names is not None else str(int(index))
