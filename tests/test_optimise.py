@@ -83,10 +83,9 @@ def test_a_stuck_lbfgs_does_not_claim_convergence():
     def upside_down(x):  # the gradient points the wrong way: no step along it helps
         return float(np.sum(x**2)), -2 * x
 
-    x, converged, used = lbfgs(upside_down, np.array([1.0, 2.0]), 50, never)
+    x, converged, _ = lbfgs(upside_down, np.array([1.0, 2.0]), 50, never)
     np.testing.assert_allclose(x, [1.0, 2.0], rtol=1e-8)
     assert not converged
-    assert used < 50
 
 
 def test_adam_returns_the_best_point_and_survives_a_cliff():
