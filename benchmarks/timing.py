@@ -36,8 +36,9 @@ def interleaved(
 ) -> dict[str, Times]:
     """Evaluate in turn, a, b, c, a, b, c, …, for about so many seconds; at least 3 rounds.
 
-    Evaluations shorter than 0.1 s are repeated within a turn. The workers are expected to
-    be warm: see :func:`first_evaluation`.
+    The first evaluation of a turn refills the caches that the others emptied and is not
+    counted: a fit evaluates many times in a row. Those shorter than 0.1 s are repeated within
+    a turn. The workers are expected to be warm: see :func:`first_evaluation`.
     """
     times = {name: Times() for name in workers}
     repeats = dict.fromkeys(workers, 3)
@@ -45,9 +46,9 @@ def interleaved(
     while rounds < 3 or (rounds < max_rounds and time.perf_counter() - began < seconds):
         for name, worker in workers.items():
             time.sleep(PAUSE)
-            answer = worker.ask("evaluate", repeats=repeats[name] if rounds else 1)
-            times[name].wall += answer["wall"]
-            times[name].cpu += answer["cpu"]
+            answer = worker.ask("evaluate", repeats=1 + (repeats[name] if rounds else 1))
+            times[name].wall += answer["wall"][1:]
+            times[name].cpu += answer["cpu"][1:]
             repeats[name] = int(np.clip(0.1 / np.median(answer["wall"]), 1, 10))
         if each_round is not None:
             each_round()
