@@ -1,4 +1,8 @@
-"""The demonstration behind ``make demo``: handwritten digits, no labels used in the fit."""
+"""The demonstration behind ``make demo``: handwritten digits, no labels used in the fit.
+
+Five of the ten digits, because they make a readable map: with all ten, two dimensions do not
+suffice (nine are used) and the two main ones separate the classes less well than PCA's.
+"""
 
 import base64
 import io
