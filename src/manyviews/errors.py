@@ -47,3 +47,7 @@ class ConstantColumnWarning(ManyviewsWarning):
 
 class ExpectationErrorWarning(ManyviewsWarning):
     """The quadrature behind a kernel without closed-form statistics is coarse."""
+
+
+class SegmentationWarning(ManyviewsWarning):
+    """The views share no latent dimension where an option needs one that is shared."""

@@ -1,6 +1,14 @@
-"""Views of the same samples: checks and scaling."""
+"""Views of the same samples: reading, aligning, checks and scaling."""
 
 from .checks import check_training_columns, check_values
 from .scaling import Scaling
+from .views import Views, as_views, match_views
 
-__all__ = ["Scaling", "check_training_columns", "check_values"]
+__all__ = [
+    "Scaling",
+    "Views",
+    "as_views",
+    "check_training_columns",
+    "check_values",
+    "match_views",
+]

@@ -18,8 +18,10 @@ def check_values(
     view: str,
     columns: Names = None,
     rows: Names = None,
+    *,
+    empty_rows: bool = False,
 ) -> None:
-    """Refuse infinities and rows without any value."""
+    """Refuse infinities and, unless allowed, rows without any value."""
     infinite = np.argwhere(np.isinf(Y))
     if infinite.size:
         row, column = infinite[0]
@@ -28,7 +30,7 @@ def check_values(
             f"{_name(columns, column)} ({len(infinite)} infinite values in all)"
         )
     empty = np.flatnonzero(np.isnan(Y).all(axis=1))
-    if empty.size:
+    if empty.size and not empty_rows:
         raise DataError(
             f"row {_name(rows, empty[0])} of view {view!r} has no value at all "
             f"({empty.size} such rows): leave it out"

@@ -8,6 +8,7 @@ from jaxtyping import Array, Float
 
 from ..latent import LatentSpace
 from ..mappings import Mapping, Outputs
+from .batching import map_alike
 
 
 class Model(eqx.Module):
@@ -30,7 +31,12 @@ class Bound(NamedTuple):
 def evidence_bound(model: Model, outputs: tuple[Outputs, ...]) -> Bound:
     """Evaluate the bound of a model on the outputs of its views."""
     q = model.latent.marginals()
-    evidence = [v.expected_log_likelihood(q, y) for v, y in zip(model.views, outputs, strict=True)]
+    evidence = map_alike(
+        lambda view, y: view.expected_log_likelihood(q, y),
+        model.views,
+        outputs,
+        entries=max(view.size(q.mean.shape[0]) for view in model.views),
+    )
     views = jnp.stack([e.value for e in evidence])
     kl = model.latent.kl()
     jitter = jnp.stack([e.jitter for e in evidence])

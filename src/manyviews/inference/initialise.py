@@ -1,6 +1,7 @@
 """Where a fit starts: latent means, inducing inputs, kernel and noise."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -8,12 +9,65 @@ from jaxtyping import Float
 
 from ..errors import DataError, OptionError
 from ..kernels import Kernel, kernel_from_name
+from ..mappings.outputs import gram_factor
 from ..parameters import Parameter, map_parameters
 
 LatentInit = Literal["pca", "ppca", "random"]
 InducingInit = Literal["kmeans", "subset"]
 
 EM_ITERATIONS = 100
+
+
+def joint_means(
+    data: Sequence[Float[np.ndarray, "N _"]],
+    n_components: int,
+    init: Any,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "N Q"]:
+    """Starting means of q(X) for several views (000 §4.4).
+
+    ``"concatenated"`` takes the PPCA scores of all views side by side, each scaled to the same
+    total variance; ``"separate"`` those of each view on its own, side by side, the
+    dimensions shared out evenly. Other choices are those of :func:`initial_means`.
+    """
+    if not isinstance(init, str) or init == "random":
+        return initial_means(data[0], n_components, init, rng)
+    compact = [compact_view(Y) for Y in data]
+    if init == "separate":
+        parts = [
+            initial_means(Y, q, "ppca", rng)
+            for Y, q in zip(compact, share_out(n_components, compact), strict=True)
+            if q
+        ]
+        means = np.concatenate(parts, axis=1)
+        extra = rng.standard_normal((means.shape[0], n_components - means.shape[1]))
+        return np.concatenate([means, extra], axis=1)
+    balanced = [Y / np.sqrt(np.nansum(Y**2)) for Y in compact] if len(compact) > 1 else compact
+    joint = np.concatenate(balanced, axis=1)
+    return initial_means(joint, n_components, "ppca" if init == "concatenated" else init, rng)
+
+
+def compact_view(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:
+    """The same view in at most N columns, with equal scores; as it is if values are scattered."""
+    missing = np.isnan(Y)
+    absent = missing.all(axis=1)
+    if Y.shape[1] <= Y.shape[0] or missing[~absent].any():
+        return Y
+    present = gram_factor(Y[~absent])
+    compact = np.full((Y.shape[0], present.shape[1]), np.nan)
+    compact[~absent] = present
+    return compact
+
+
+def share_out(n_components: int, data: Sequence[Float[np.ndarray, "N _"]]) -> list[int]:
+    """Dimensions per view, in turn, as many as each can give."""
+    limits = [min(Y.shape) for Y in data]
+    shares = [0] * len(data)
+    while sum(shares) < min(n_components, sum(limits)):
+        for view, limit in enumerate(limits):
+            if shares[view] < limit and sum(shares) < n_components:
+                shares[view] += 1
+    return shares
 
 
 def initial_means(
@@ -81,7 +135,8 @@ def ppca_fill(Y: Float[np.ndarray, "N D"], n_components: int) -> Float[np.ndarra
 
 def residual_share(Y: Float[np.ndarray, "N D"], n_components: int) -> float:
     """Share of the variance that the leading principal components leave unexplained."""
-    filled = ppca_fill(Y, n_components)
+    Y = compact_view(Y)
+    filled = ppca_fill(Y[~np.isnan(Y).all(axis=1)], n_components)
     squares = np.linalg.svd(filled - filled.mean(axis=0), compute_uv=False) ** 2
     return float(squares[n_components:].sum() / squares.sum())
 

@@ -18,6 +18,7 @@ from ..expectations import Gaussian
 from ..latent import LatentSpace
 from ..mappings import GPPosterior
 from ..mappings.rows import RowEvidence, row_evidence
+from .batching import map_alike
 from .many_minima import minimise_rows
 
 ROW_BUCKETS = (8, 64, 256, 1024)  # rows compiled for; fewer rows are padded
@@ -28,6 +29,9 @@ class NewPoints(NamedTuple):
 
     q: Gaussian
     bound: Float[np.ndarray, " N"]
+    ends: Gaussian
+    """All ends of the optimisation, rows x starts x Q, the best first: the modes."""
+    end_bounds: Float[np.ndarray, "N S"]
 
 
 def infer_new_points(
@@ -50,6 +54,8 @@ def infer_new_points(
         How many of the starts, the best by their bound, are optimised. Default: two where
         every value is observed, five otherwise (less evidence, more local optima).
     """
+    present = [k for k, Y in enumerate(rows) if not np.isnan(Y).all()]
+    posteriors, rows = tuple(posteriors[k] for k in present), tuple(rows[k] for k in present)
     if n_optimised is None:
         n_optimised = 5 if any(np.isnan(Y).any() for Y in rows) else 2
     n_rows = rows[0].shape[0]
@@ -70,8 +76,9 @@ def infer_new_points(
             means.append(np.asarray(q.mean)[: here.size])
             variances.append(np.asarray(q.variance)[: here.size])
             bounds.append(np.asarray(bound)[: here.size])
-    q = Gaussian(jnp.asarray(np.concatenate(means)), jnp.asarray(np.concatenate(variances)))
-    return NewPoints(q, np.concatenate(bounds))
+    ends = Gaussian(jnp.asarray(np.concatenate(means)), jnp.asarray(np.concatenate(variances)))
+    end_bounds = np.concatenate(bounds)
+    return NewPoints(ends[:, 0], end_bounds[:, 0], ends, end_bounds)
 
 
 @eqx.filter_jit
@@ -82,11 +89,13 @@ def _infer(
     keep: int,
     iterations: int,
     tolerance: float,
-) -> tuple[Gaussian, Float[Array, " N"]]:
+) -> tuple[Gaussian, Float[Array, "N S"]]:
     n_rows, _, Q = starting.mean.shape
 
     def negative_bound(q: Gaussian, parts: tuple[RowEvidence, ...]) -> Float[Array, " n"]:
-        return latent.new_point_kl(q) - sum(part(q) for part in parts)
+        n, M = q.mean.shape[0], max(part.Z.shape[0] for part in parts)
+        gains = map_alike(lambda part: part(q), parts, entries=n * M * (M + 1) // 2)
+        return latent.new_point_kl(q) - sum(gains)
 
     by_start = jax.tree_util.tree_map(lambda a: jnp.swapaxes(a, 0, 1), starting)
     screened = jax.lax.map(lambda q: negative_bound(q, evidences), by_start)
@@ -104,9 +113,10 @@ def _infer(
     scale = jnp.concatenate([variance, jnp.full_like(variance, 2.0)], axis=1)
     x, value = minimise_rows(function, start, scale, iterations=iterations, tolerance=tolerance)
     value = jnp.where(jnp.isfinite(value), value, jnp.inf).reshape(n_rows, keep)
-    best = jnp.argmin(value, axis=1)
-    x = x.reshape(n_rows, keep, 2 * Q)[jnp.arange(n_rows), best]
-    return Gaussian(x[:, :Q], jnp.exp(x[:, Q:])), -value[jnp.arange(n_rows), best]
+    order = jnp.argsort(value, axis=1, stable=True)
+    x = jnp.take_along_axis(x.reshape(n_rows, keep, 2 * Q), order[:, :, None], axis=1)
+    value = jnp.take_along_axis(value, order, axis=1)
+    return Gaussian(x[..., :Q], jnp.exp(x[..., Q:])), -value
 
 
 def nearest_rows(
@@ -114,7 +124,10 @@ def nearest_rows(
     train: tuple[Float[np.ndarray, "T D"], ...],
     n_neighbours: int,
 ) -> Int[np.ndarray, "N S"]:
-    """Nearest training rows by mean squared difference over the columns both have."""
+    """Nearest training rows by mean squared difference over the columns both have.
+
+    Every view that both have counts alike, however many columns it has.
+    """
     n_train = train[0].shape[0]
     n_neighbours = min(n_neighbours, n_train)
     found = []
@@ -125,8 +138,10 @@ def nearest_rows(
             y, t = Y[begin : begin + 1024], T
             wy, wt = (~np.isnan(y)).astype(float), (~np.isnan(t)).astype(float)
             y, t = np.nan_to_num(y), np.nan_to_num(t)
-            distance += (y**2) @ wt.T - 2.0 * y @ t.T + wy @ (t**2).T
-            shared += wy @ wt.T
+            columns = wy @ wt.T
+            squares = (y**2) @ wt.T - 2.0 * y @ t.T + wy @ (t**2).T
+            distance += squares / np.maximum(columns, 1.0)
+            shared += columns > 0
         distance = np.where(shared > 0, distance / np.maximum(shared, 1.0), np.inf)
         found.append(np.argsort(distance, axis=1, kind="stable")[:, :n_neighbours])
     return np.concatenate(found)

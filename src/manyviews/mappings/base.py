@@ -35,3 +35,7 @@ class Mapping(eqx.Module):
     @abstractmethod
     def relevance(self) -> Float[Array, " Q"]:
         """How strongly each latent dimension moves this view."""
+
+    @abstractmethod
+    def size(self, n_rows: int) -> int:
+        """Entries of the largest array that evaluating this view needs at once."""

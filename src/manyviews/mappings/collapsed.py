@@ -6,6 +6,7 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, ArrayLike, Float
 
 from ..expectations import Gaussian, psi0, psi1, psi2
+from ..expectations.exp_sum import BLOCK_ENTRIES
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER, log_determinant, safe_cholesky, whiten
 from ..parameters import Parameter, parameter, positive
@@ -49,6 +50,10 @@ class CollapsedGP(Mapping):
 
     def relevance(self) -> Float[Array, " Q"]:
         return self.kernel.relevance(self.inducing.raw.shape[1])
+
+    def size(self, n_rows: int) -> int:
+        M = self.inducing.raw.shape[0]
+        return min(n_rows * M * (M + 1) // 2, BLOCK_ENTRIES)
 
     def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
         beta = 1.0 / self.noise.value

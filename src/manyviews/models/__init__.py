@@ -2,5 +2,6 @@
 
 from . import records
 from .bayesian_gplvm import BayesianGPLVM
+from .mrd import MRD
 
-__all__ = ["BayesianGPLVM", "records"]
+__all__ = ["MRD", "BayesianGPLVM", "records"]

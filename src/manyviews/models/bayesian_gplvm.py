@@ -1,39 +1,27 @@
 """The Bayesian GP-LVM: one view, independent latent points (002)."""
 
 import os
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import check_random_state
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import Scaling, check_training_columns, check_values
-from ..errors import DataError, OptionError
-from ..expectations import Gaussian
 from ..inference.diagnostics import check_signal
-from ..inference.new_points import NewPoints, infer_new_points, nearest_rows
-from ..io import register_record, write
+from ..io import register_record
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER
-from ..mappings.rows import augmented_evidence
-from .core import FitOptions, fit_core, resolve_stages
-from .prediction import Moments, draw, moments
-
-ACTIVE_THRESHOLD = 5e-3
-"""A dimension counts as active when its relevance exceeds this share of the largest."""
-
-MIN_SAMPLES = 3
+from .base import MIN_SAMPLES, VariationalEstimator
+from .core import fit_core
 
 
 @register_record
-class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VariationalEstimator):
     """Nonlinear dimensionality reduction that decides the number of dimensions itself.
 
     Every column d of the data is a Gaussian process of a few latent variables,
@@ -112,24 +100,11 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     """
 
     _parameter_constraints: dict[str, list[Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        **VariationalEstimator._parameter_constraints,
         "n_inducing": [Interval(Integral, 1, None, closed="left"), None],
         "kernel": [str, Kernel],
         "init": [StrOptions({"pca", "ppca", "random"}), "array-like"],
-        "inducing": [StrOptions({"kmeans", "subset"})],
         "scaling": [StrOptions({"view", "column", "none"})],
-        "missing": [StrOptions({"auto", "exact", "shared"})],
-        "n_restarts": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "stages": ["array-like", None],
-        "positive": [StrOptions({"log", "softplus"})],
-        "signal_check": [StrOptions({"auto", "error", "warn", "off"})],
-        "jitter": [Interval(Real, 0, 0.1, closed="both")],
-        "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "checkpoint": [str, os.PathLike, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -182,9 +157,12 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
         self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
         scaled = self.scaling_.apply(Y)
-        options = self._options(scaled)
+        options = self._fit_options([scaled], [self.kernel], [self.n_inducing], scaled.shape[1])
         self.core_, self.fit_info_ = fit_core([scaled], ["X"], options)
-        self._publish(scaled)
+        self.relevance_ = self._publish_core()[0]
+        view = self.core_.model.views[0]
+        self.noise_variance_ = float(view.noise_variance()) * self.scaling_.scale**2
+        self.kernel_ = view.kernel  # type: ignore[attr-defined]
         ratio = float(self.fit_info_.signal_to_noise[0])
         check_signal({"X": ratio}, self.core_.data, self.signal_check)
         return self
@@ -193,52 +171,11 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Fit the model and return the latent means of the training rows."""
         return self.fit(X, y).latent_mean_
 
-    def _options(self, scaled: Float[np.ndarray, "N D"]) -> FitOptions:
-        n_samples, n_features = scaled.shape
-        n_inducing = min(50, n_samples) if self.n_inducing is None else int(self.n_inducing)
-        if n_inducing > n_samples:
-            raise OptionError(
-                f"n_inducing={n_inducing} is more than the {n_samples} samples there are"
-            )
-        limit = min(10, n_features, n_samples - 1)
-        n_components = limit if self.n_components is None else int(self.n_components)
-        return FitOptions(
-            n_components=n_components,
-            n_inducing=n_inducing,
-            kernel=self.kernel,
-            init=self.init,
-            inducing=self.inducing,
-            missing=self.missing,
-            n_restarts=int(self.n_restarts),
-            stages=resolve_stages(self.stages, int(self.max_iter), [scaled], n_components),
-            tolerance=float(self.tol),
-            positive=self.positive,
-            jitter=float(self.jitter),
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            verbose=int(self.verbose),
-            checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
-        )
-
-    def _publish(self, scaled: Float[np.ndarray, "N D"]) -> None:
-        """Set the fitted attributes from the core."""
-        q, view = self.core_.marginals(), self.core_.model.views[0]
-        self.latent_mean_ = np.array(q.mean)
-        self.latent_std_ = np.sqrt(np.array(q.variance))
-        relevance = np.array(view.relevance())
-        self.relevance_ = relevance / max(float(relevance.max()), 1e-300)
-        self.n_active_ = int((self.relevance_ > ACTIVE_THRESHOLD).sum())
-        self.fit_info_.n_active = self.n_active_
-        self.noise_variance_ = float(view.noise_variance()) * self.scaling_.scale**2
-        self.kernel_ = view.kernel  # type: ignore[attr-defined]
-        bound = max(self.fit_info_.restart_bounds)
-        self.lower_bound_ = bound - float(self.scaling_.log_jacobian(scaled).sum())
-        self.n_iter_ = max(1, len(self.fit_info_.bound_trace))
-
     # ------------------------------------------------------- latent positions of new rows
 
     def transform(self, X: Any, *, return_std: bool = False) -> Any:
         """Posterior means of the latent positions of new rows (and their std on request)."""
-        q = self._infer(self._new(X)).q
+        q = self._infer([self._new(X)]).q
         if return_std:
             return np.array(q.mean), np.sqrt(np.array(q.variance))
         return np.array(q.mean)
@@ -253,22 +190,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             keeps q(U) of the training data, which gives a lower number. ``"auto"`` is
             ``"augmented"`` unless scattered missing training values rule it out.
         """
-        if method not in {"auto", "augmented", "fixed"}:
-            raise OptionError(f"method must be 'auto', 'augmented' or 'fixed', got {method!r}")
-        scaled = self._new(X)
-        found = self._infer(scaled)
-        posterior = self.core_.posteriors[0]
-        bound = found.bound
-        if method == "augmented" or (method == "auto" and posterior.exact):
-            observed = ~np.isnan(scaled)
-            evidence = augmented_evidence(
-                posterior,
-                found.q,
-                jnp.asarray(np.nan_to_num(scaled)),
-                jnp.asarray(observed, jnp.float64),
-            )
-            bound = np.array(evidence - self.core_.model.latent.new_point_kl(found.q))
-        return bound - self.scaling_.log_jacobian(scaled)
+        return self._score_rows([self._new(X)], method)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of :meth:`score_samples`: higher is better."""
@@ -291,8 +213,8 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         of shape (n_rows, n_features, n_features); or, with ``n_samples``, draws of shape
         (n_samples, n_rows, n_features). Observation noise is included.
         """
-        q = self._infer(self._new(X)).q
-        return self._like(X, self._outputs(q, return_std, return_cov, n_samples, random_state))
+        q = self._infer([self._new(X)]).q
+        return self._like(X, self._outputs(0, q, return_std, return_cov, n_samples, random_state))
 
     def inverse_transform(
         self,
@@ -308,18 +230,8 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         The options are those of :meth:`predict`.
         """
-        check_is_fitted(self)
-        mean = np.asarray(X, dtype=np.float64)
-        n_components = self.latent_mean_.shape[1]
-        if mean.ndim != 2 or mean.shape[1] != n_components:
-            raise DataError(
-                f"latent positions must have shape (n, {n_components}), got {mean.shape}"
-            )
-        variance = np.zeros_like(mean)
-        if latent_std is not None:
-            variance = np.broadcast_to(np.asarray(latent_std, dtype=np.float64), mean.shape) ** 2
-        q = Gaussian(jnp.asarray(mean), jnp.asarray(variance))
-        return self._outputs(q, return_std, return_cov, n_samples, random_state)
+        q = self._positions(X, latent_std)
+        return self._outputs(0, q, return_std, return_cov, n_samples, random_state)
 
     def impute(self, X: Any = None, *, return_std: bool = False) -> Any:
         """Fill the holes of the training data (``X=None``) or of new data.
@@ -331,8 +243,8 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             scaled, q = self.core_.data[0], self.core_.marginals()
         else:
             scaled = self._new(X)
-            q = self._infer(scaled).q
-        mean, std = self._outputs(q, True, False, None, None)
+            q = self._infer([scaled]).q
+        mean, std = self._outputs(0, q, True, False, None, None)
         missing = np.isnan(scaled)
         filled = np.where(missing, mean, self.scaling_.undo(scaled))
         if X is not None and not isinstance(X, pd.DataFrame):
@@ -344,20 +256,9 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> Float[np.ndarray, "K D"]:
         """Draw new rows: x from the prior (or from the training points' posteriors), then y."""
         check_is_fitted(self)
-        if latent not in {"prior", "posterior"}:
-            raise OptionError(f"latent must be 'prior' or 'posterior', got {latent!r}")
-        rng = check_random_state(self.random_state if random_state is None else random_state)
-        q = self.core_.model.latent.prior(n_samples)
-        if latent == "posterior":
-            q = self.core_.marginals()[rng.randint(len(self.latent_mean_), size=n_samples)]
-        return self._outputs(q, False, False, 1, rng)[0]
-
-    # ------------------------------------------------------------------ files
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one ``.safetensors`` file; see :func:`manyviews.load`."""
-        check_is_fitted(self)
-        write(path, self)
+        rng = self._rng(random_state)
+        q = self._draw_latent(n_samples, latent, rng)
+        return self._outputs(0, q, False, False, 1, rng)[0]
 
     # ------------------------------------------------------------------ edges
 
@@ -378,25 +279,9 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         return self.scaling_.apply(self._check(X, reset=False))
 
-    def _infer(self, scaled: Float[np.ndarray, "N D"]) -> NewPoints:
-        starts = nearest_rows((scaled,), self.core_.data, self.n_starts)
-        return infer_new_points(self.core_.model.latent, self.core_.posteriors, (scaled,), starts)
-
-    def _outputs(
-        self, q: Gaussian, std: bool, cov: bool, n_samples: int | None, random_state: Any
-    ) -> Any:
-        posterior = self.core_.posteriors[0]
-        if n_samples is not None:
-            if std or cov:
-                raise OptionError("ask for samples or for moments, not for both")
-            seed = self.random_state if random_state is None else random_state
-            key = jax.random.key(check_random_state(seed).randint(2**31 - 1))
-            return self.scaling_.undo(draw(posterior, q, n_samples, key))
-        result: Moments = moments(posterior, q, want_std=std, want_covariance=cov)
-        mean = self.scaling_.undo(result.mean)
-        if cov:
-            return mean, self.scaling_.undo_covariance(result.covariance)
-        return (mean, self.scaling_.undo_std(result.std)) if std else mean
+    @property
+    def _scalings(self) -> tuple[Scaling, ...]:
+        return (self.scaling_,)
 
     def _like(self, X: Any, result: Any) -> Any:
         """Two-dimensional results come back as DataFrames where the input was one."""

@@ -17,7 +17,7 @@ from ..inference.diagnostics import FitInfo
 from ..inference.initialise import (
     inducing_inputs,
     initial_kernel,
-    initial_means,
+    joint_means,
     residual_share,
 )
 from ..inference.optimise import optimise
@@ -38,8 +38,8 @@ class FitOptions:
     """The options that all variational estimators share, as the core wants them."""
 
     n_components: int
-    n_inducing: int
-    kernel: str | Kernel
+    n_inducing: tuple[int, ...]
+    kernels: tuple[str | Kernel, ...]
     init: Any
     inducing: str
     missing: str
@@ -105,15 +105,14 @@ def starting_model(
 ) -> Model:
     """The start of one restart: the chosen initialisation, moved a little from the second on."""
     rng = np.random.default_rng([options.seed, restart])
-    joint = np.concatenate(data, axis=1)
-    means = initial_means(joint, options.n_components, options.init, rng)
+    means = joint_means(data, options.n_components, options.init, rng)
     if restart and not (isinstance(options.init, str) and options.init == "random"):
         means = means + 0.3 * rng.standard_normal(means.shape)
     views = []
-    for Y in data:
+    for Y, named_kernel, n_inducing in zip(data, options.kernels, options.n_inducing, strict=True):
         variance = float(np.nanvar(Y))
-        Z = inducing_inputs(means, options.n_inducing, options.inducing, rng)  # type: ignore[arg-type]
-        kernel = initial_kernel(options.kernel, means, variance)
+        Z = inducing_inputs(means, n_inducing, options.inducing, rng)  # type: ignore[arg-type]
+        kernel = initial_kernel(named_kernel, means, variance)
         views.append(CollapsedGP(kernel, Z, variance / INITIAL_SIGNAL_TO_NOISE, options.jitter))
     return with_positive_transform(Model(StandardNormal(means), tuple(views)), options.positive)
 

@@ -1,0 +1,198 @@
+"""What the variational estimators share: options, inference of new rows, outputs, files."""
+
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..data import Scaling
+from ..errors import DataError, OptionError
+from ..expectations import Gaussian
+from ..inference.diagnostics import FitInfo
+from ..inference.new_points import NewPoints, infer_new_points, nearest_rows
+from ..io import write
+from ..kernels import Kernel
+from ..mappings.rows import augmented_evidence
+from .core import FitOptions, FittedCore, resolve_stages
+from .prediction import draw, moments
+
+ACTIVE_THRESHOLD = 5e-3
+"""A dimension counts as active when its relevance exceeds this share of the largest."""
+
+MIN_SAMPLES = 3
+LARGEST_COVARIANCE = 5_000  # columns; beyond, one row's covariance takes 200 MB
+
+
+class VariationalEstimator(BaseEstimator):
+    """An estimator around one :class:`FittedCore` and one scaling per view."""
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "inducing": [StrOptions({"kmeans", "subset"})],
+        "missing": [StrOptions({"auto", "exact", "shared"})],
+        "n_restarts": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "stages": ["array-like", None],
+        "positive": [StrOptions({"log", "softplus"})],
+        "signal_check": [StrOptions({"auto", "error", "warn", "off"})],
+        "jitter": [Interval(Real, 0, 0.1, closed="both")],
+        "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "checkpoint": [str, os.PathLike, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+    core_: FittedCore
+    fit_info_: FitInfo
+
+    @property
+    def _scalings(self) -> tuple[Scaling, ...]:
+        raise NotImplementedError
+
+    def _fit_options(
+        self,
+        scaled: Sequence[Float[np.ndarray, "N _"]],
+        kernels: Sequence[str | Kernel],
+        n_inducing: Sequence[int | None],
+        max_components: int,
+    ) -> FitOptions:
+        """The estimator's parameters as the core wants them, defaults filled in."""
+        n_samples = scaled[0].shape[0]
+        counts = [min(50, n_samples) if m is None else int(m) for m in n_inducing]
+        if max(counts) > n_samples:
+            raise OptionError(
+                f"n_inducing={max(counts)} is more than the {n_samples} samples there are"
+            )
+        n_components = (
+            min(10, max_components, n_samples - 1)
+            if self.n_components is None
+            else int(self.n_components)
+        )
+        return FitOptions(
+            n_components=n_components,
+            n_inducing=tuple(counts),
+            kernels=tuple(kernels),
+            init=self.init,
+            inducing=self.inducing,
+            missing=self.missing,
+            n_restarts=int(self.n_restarts),
+            stages=resolve_stages(self.stages, int(self.max_iter), scaled, n_components),
+            tolerance=float(self.tol),
+            positive=self.positive,
+            jitter=float(self.jitter),
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            verbose=int(self.verbose),
+            checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
+        )
+
+    def _publish_core(self) -> Float[np.ndarray, "K Q"]:
+        """Set the fitted attributes that every model has; return the normalised relevance."""
+        q = self.core_.marginals()
+        self.latent_mean_ = np.array(q.mean)
+        self.latent_std_ = np.sqrt(np.array(q.variance))
+        relevance = np.stack([np.array(view.relevance()) for view in self.core_.model.views])
+        relevance /= np.maximum(relevance.max(axis=1, keepdims=True), 1e-300)
+        self.n_active_ = int((relevance > ACTIVE_THRESHOLD).any(axis=0).sum())
+        self.fit_info_.n_active = self.n_active_
+        bound = max(self.fit_info_.restart_bounds)
+        for scaling, scaled in zip(self._scalings, self.core_.data, strict=True):
+            bound -= float(scaling.log_jacobian(scaled).sum())
+        self.lower_bound_ = bound
+        self.n_iter_ = max(1, len(self.fit_info_.bound_trace))
+        return relevance
+
+    # ------------------------------------------------------------------ new rows
+
+    def _infer(
+        self, scaled: Sequence[Float[np.ndarray, "N _"]], n_modes: int | None = None
+    ) -> NewPoints:
+        rows = tuple(scaled)
+        starts = nearest_rows(rows, self.core_.data, max(self.n_starts, n_modes or 1))
+        core = self.core_
+        return infer_new_points(
+            core.model.latent, core.posteriors, rows, starts, n_optimised=n_modes
+        )
+
+    def _score_rows(
+        self, scaled: Sequence[Float[np.ndarray, "N _"]], method: str
+    ) -> Float[np.ndarray, " N"]:
+        """F(Y, y*) - F(Y) of every row, in the units of the data (002 eq. 36)."""
+        if method not in {"auto", "augmented", "fixed"}:
+            raise OptionError(f"method must be 'auto', 'augmented' or 'fixed', got {method!r}")
+        found, posteriors = self._infer(scaled), self.core_.posteriors
+        bound = found.bound
+        if method == "augmented" or (method == "auto" and all(p.exact for p in posteriors)):
+            bound = -np.array(self.core_.model.latent.new_point_kl(found.q))
+            for posterior, rows in zip(posteriors, scaled, strict=True):
+                if np.isnan(rows).all():
+                    continue
+                filled = jnp.asarray(np.nan_to_num(rows))
+                observed = jnp.asarray(~np.isnan(rows), jnp.float64)
+                bound = bound + np.array(augmented_evidence(posterior, found.q, filled, observed))
+        for scaling, rows in zip(self._scalings, scaled, strict=True):
+            bound = bound - scaling.log_jacobian(rows)
+        return bound
+
+    # ------------------------------------------------------------------ outputs
+
+    def _outputs(
+        self, view: int, q: Gaussian, std: bool, cov: bool, n_samples: int | None, seed: Any
+    ) -> Any:
+        """Mean, (mean, std), (mean, covariance) or draws of one view at Gaussian inputs."""
+        posterior, scaling = self.core_.posteriors[view], self._scalings[view]
+        if n_samples is not None:
+            if std or cov:
+                raise OptionError("ask for samples or for moments, not for both")
+            key = jax.random.key(self._rng(seed).randint(2**31 - 1))
+            return scaling.undo(draw(posterior, q, n_samples, key))
+        if cov and posterior.weights.shape[1] > LARGEST_COVARIANCE:
+            raise OptionError(
+                f"the full covariance of {posterior.weights.shape[1]} columns does not fit into "
+                "memory; ask for return_std or for samples"
+            )
+        result = moments(posterior, q, want_std=std, want_covariance=cov)
+        mean = scaling.undo(result.mean)
+        if cov:
+            return mean, scaling.undo_covariance(result.covariance)
+        return (mean, scaling.undo_std(result.std)) if std else mean
+
+    def _positions(self, X: Any, latent_std: Any = None) -> Gaussian:
+        """Latent positions given by the user, checked."""
+        check_is_fitted(self)
+        mean = np.asarray(X, dtype=np.float64)
+        n_components = self.latent_mean_.shape[1]
+        if mean.ndim != 2 or mean.shape[1] != n_components:
+            raise DataError(
+                f"latent positions must have shape (n, {n_components}), got {mean.shape}"
+            )
+        variance = np.zeros_like(mean)
+        if latent_std is not None:
+            variance = np.broadcast_to(np.asarray(latent_std, dtype=np.float64), mean.shape) ** 2
+        return Gaussian(jnp.asarray(mean), jnp.asarray(variance))
+
+    def _draw_latent(self, n_samples: int, latent: str, rng: Any) -> Gaussian:
+        """Where new rows come from: the prior, or the posterior of training points."""
+        if latent not in {"prior", "posterior"}:
+            raise OptionError(f"latent must be 'prior' or 'posterior', got {latent!r}")
+        if latent == "prior":
+            return self.core_.model.latent.prior(n_samples)
+        return self.core_.marginals()[rng.randint(len(self.latent_mean_), size=n_samples)]
+
+    def _rng(self, seed: Any) -> np.random.RandomState:
+        return check_random_state(self.random_state if seed is None else seed)
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one ``.safetensors`` file; see :func:`manyviews.load`."""
+        check_is_fitted(self)
+        write(path, self)

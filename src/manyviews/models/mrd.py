@@ -1,0 +1,175 @@
+"""Manifold relevance determination: any number of views, shared and private dimensions."""
+
+import os
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..data import Scaling, as_views, check_training_columns
+from ..errors import DataError
+from ..inference.diagnostics import check_signal
+from ..io import register_record
+from ..kernels import Kernel
+from ..linalg import DEFAULT_JITTER
+from .base import MIN_SAMPLES, VariationalEstimator
+from .core import fit_core
+from .generation import Generation
+from .multiview import check_views
+
+
+@register_record
+class MRD(Generation):
+    """What several tables about the same samples share, and what each has for itself.
+
+    Every view k is a set of Gaussian processes of one common latent space,
+
+        Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k,   f⁽ᵏ⁾_d ~ GP(0, k_k),   x_n ~ N(0, I),
+
+    and each has relevance weights of its own for the latent dimensions (000, 004). A
+    dimension that two views weigh is shared, one that a single view weighs is private to it,
+    one that none weighs is switched off.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Latent dimensions to start with (an upper limit). Default: 10, or what the data allow.
+    n_inducing : int or dict by view, optional
+        Inducing inputs of each view. Default: 50, or the number of samples.
+    kernel : str, Kernel or dict by view, default="rbf"
+    init : {"concatenated", "separate", "random"} or array, default="concatenated"
+        Starting latent means: PPCA of all views side by side, or of each on its own, or
+        random, or given (samples x components).
+    inducing : {"kmeans", "subset"}, default="kmeans"
+    scaling : {"view", "column", "none"} or dict by view, default="view"
+        Divide each centred view by one number, by one per column, or not at all.
+    align : {"union", "intersection"}, default="union"
+        DataFrames are aligned on their index; a sample that a view lacks is missing there.
+    split_columns : bool, default=False
+        Make every column a view of its own (000 §5.6); see :meth:`per_column`.
+    missing, n_restarts, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
+checkpoint, random_state, verbose
+        As in :class:`~manyviews.BayesianGPLVM`.
+
+    Attributes
+    ----------
+    view_names_ : tuple of str
+    relevance_ : DataFrame of shape (n_views, n_components)
+        Relevance of each dimension for each view, the largest of a view being one.
+    latent_mean_, latent_std_ : ndarray of shape (n_samples, n_components)
+    n_active_ : int
+        Dimensions that any view uses (relevance above 0.005).
+    lower_bound_ : float
+    fit_info_ : FitInfo
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews import MRD
+    >>> x = np.random.default_rng(0).normal(size=(60, 3))
+    >>> views = {"left": x[:, :2] @ np.ones((2, 6)), "right": np.sin(x[:, 1:]) @ np.ones((2, 4))}
+    >>> model = MRD(n_components=4, n_inducing=20, random_state=0).fit(views)
+    >>> model.predict({"left": views["left"][:2]}, "right").shape
+    (2, 4)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **VariationalEstimator._parameter_constraints,
+        "n_inducing": [Interval(Integral, 1, None, closed="left"), dict, None],
+        "kernel": [str, Kernel, dict],
+        "init": [StrOptions({"concatenated", "separate", "random"}), "array-like"],
+        "scaling": [StrOptions({"view", "column", "none"}), dict],
+        "align": [StrOptions({"union", "intersection"})],
+        "split_columns": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        n_inducing: int | dict[str, int] | None = None,
+        *,
+        kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
+        init: Any = "concatenated",
+        inducing: str = "kmeans",
+        scaling: str | dict[str, str] = "view",
+        align: str = "union",
+        split_columns: bool = False,
+        missing: str = "auto",
+        n_restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        stages: Any = None,
+        positive: str = "log",
+        signal_check: str = "auto",
+        jitter: float = DEFAULT_JITTER,
+        n_starts: int = 10,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.n_inducing = n_inducing
+        self.kernel = kernel
+        self.init = init
+        self.inducing = inducing
+        self.scaling = scaling
+        self.align = align
+        self.split_columns = split_columns
+        self.missing = missing
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stages = stages
+        self.positive = positive
+        self.signal_check = signal_check
+        self.jitter = jitter
+        self.n_starts = n_starts
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def per_column(cls, n_components: int | None = None, **options: Any) -> Self:
+        """The fully independent case: every column a view with its own relevance weights."""
+        return cls(n_components, split_columns=True, **options)
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Fit to a dict or list of tables, a MuData object, or a single table.
+
+        NaN is missing; a view may be missing for whole samples.
+        """
+        self._validate_params()
+        found = as_views(views, self.align)  # type: ignore[arg-type]
+        self.given_names_, self.given_columns_ = found.names, found.columns
+        found = found.one_per_column() if self.split_columns else found
+        if len(found.samples) < MIN_SAMPLES:
+            raise DataError(f"at least {MIN_SAMPLES} samples are needed, got {len(found.samples)}")
+        check_views(found)
+        for name, table, columns in zip(found.names, found.tables, found.columns, strict=True):
+            check_training_columns(table, name, columns)
+        self.view_names_, self.columns_ = found.names, found.columns
+        self.samples_, self.labelled_ = found.samples, found.labelled
+        choices = self._by_view(self.scaling, "scaling", "view")
+        self.scalings_ = tuple(
+            Scaling.fit(table, choice) for table, choice in zip(found.tables, choices, strict=True)
+        )
+        scaled = self._scaled(found)
+        options = self._fit_options(
+            scaled,
+            self._by_view(self.kernel, "kernel", "rbf"),
+            self._by_view(self.n_inducing, "n_inducing", None),
+            max_components=sum(min(Y.shape) for Y in scaled),
+        )
+        self.core_, self.fit_info_ = fit_core(scaled, found.names, options)
+        self.relevance_values_ = self._publish_core()
+        ratios = dict(zip(found.names, self.fit_info_.signal_to_noise.tolist(), strict=True))
+        check_signal(ratios, self.core_.data, self.signal_check)
+        return self
+
+    def fit_transform(self, views: Any, y: Any = None) -> Float[np.ndarray, "N Q"]:
+        """Fit the model and return the latent means of the training samples."""
+        return self.fit(views).latent_mean_
