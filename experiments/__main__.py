@@ -7,7 +7,7 @@ from pathlib import Path
 from .setting import Setting, data_folder
 from .table import show, write_json
 
-EXPERIMENTS = {"oil-map": "oil_map"}
+EXPERIMENTS = {"oil-class": "oil_class", "oil-map": "oil_map", "pose": "pose"}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -158,7 +158,7 @@ def test_restarts_are_ranked_by_bound_and_the_same_seed_gives_the_same_result():
     np.testing.assert_array_equal(model.latent.mean.raw, best.latent.mean.raw)
     np.testing.assert_array_equal(model.latent.mean.raw, again.latent.mean.raw)
     assert info.restart_bounds == info_again.restart_bounds
-    assert info.n_evaluations > 150
+    assert 3 * 20 + 30 < info.n_evaluations < 3 * 80  # one start is finished, not three
     assert info.seconds > info.compile_seconds > 0
     assert info.bound_trace[-1] > info.bound_trace[0]
 
@@ -185,7 +185,7 @@ class StopAt:
 def test_ctrl_c_keeps_the_best_state():
     _, outputs = problem()
     with pytest.warns(ConvergenceWarning, match="interrupted"):
-        _, info = optimise(make_model, outputs, STAGES, n_restarts=5, progress=StopAt(30))
+        _, info = optimise(make_model, outputs, STAGES, n_restarts=5, progress=StopAt(10))
     assert info.interrupted
     assert len(info.restart_bounds) == 1
     assert info.restart_bounds[0] == max(info.bound_trace)
@@ -194,7 +194,8 @@ def test_ctrl_c_keeps_the_best_state():
 
 
 @pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
-def test_an_interrupted_fit_resumes_from_its_checkpoint(tmp_path):
+@pytest.mark.parametrize("stop", [30, 60], ids=["second start", "last stage"])
+def test_an_interrupted_fit_resumes_from_its_checkpoint(tmp_path, stop):
     _, outputs = problem()
     path = tmp_path / "fit.checkpoint"
     _, first = optimise(
@@ -202,7 +203,7 @@ def test_an_interrupted_fit_resumes_from_its_checkpoint(tmp_path):
         outputs,
         STAGES,
         n_restarts=2,
-        progress=StopAt(110),
+        progress=StopAt(stop),
         checkpoint=Checkpoint(path, "a"),
     )
     assert first.interrupted
@@ -211,9 +212,10 @@ def test_an_interrupted_fit_resumes_from_its_checkpoint(tmp_path):
         make_model, outputs, STAGES, n_restarts=2, checkpoint=Checkpoint(path, "a")
     )
     assert len(resumed.restart_bounds) == 2
-    assert resumed.restart_bounds[0] == first.restart_bounds[0]
+    _, whole = optimise(make_model, outputs, STAGES, n_restarts=2)
     assert max(resumed.restart_bounds) >= max(first.restart_bounds)
-    assert resumed.n_evaluations < 150
+    np.testing.assert_allclose(max(resumed.restart_bounds), max(whole.restart_bounds), rtol=1e-3)
+    assert resumed.n_evaluations < whole.n_evaluations
     with pytest.raises(CheckpointMismatchError, match="other data"):
         Checkpoint(path, "b").resume()
     path.write_bytes(path.read_bytes()[:40])

@@ -8,9 +8,18 @@ from importlib.metadata import version  # noqa: E402
 
 from . import errors, kernels  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
-from .models import MRD, BayesianGPLVM  # noqa: E402
+from .models import MRD, BayesianGPLVM, MRDClassifier  # noqa: E402
 from .models.files import load  # noqa: E402
 
 __version__ = version("manyviews")
 
-__all__ = ["MRD", "BayesianGPLVM", "Stage", "__version__", "errors", "kernels", "load"]
+__all__ = [
+    "MRD",
+    "BayesianGPLVM",
+    "MRDClassifier",
+    "Stage",
+    "__version__",
+    "errors",
+    "kernels",
+    "load",
+]

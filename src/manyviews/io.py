@@ -87,10 +87,8 @@ def _encode(node: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
     if isinstance(node, np.generic):
         return node.item()
     if isinstance(node, jax.Array | np.ndarray):
-        if node.dtype == object:
-            return {
-                "list": [_encode(v, f"{name}.{i}", tensors) for i, v in enumerate(node.tolist())]
-            }
+        if node.dtype.kind in "OUS":
+            return {"words": node.tolist()}
         kind = "jax" if isinstance(node, jax.Array) else "numpy"
         tensors[name] = np.array(node, order="C")  # a copy: shared buffers cannot be saved twice
         return {"tensor": name, "kind": kind}
@@ -129,6 +127,8 @@ def _decode(node: Any, tensors: dict[str, np.ndarray]) -> Any:
     if "tensor" in node:
         array = tensors[node["tensor"]]
         return jnp.asarray(array) if node["kind"] == "jax" else array
+    if "words" in node:
+        return np.asarray(node["words"])
     if "dict" in node:
         return {k: _decode(v, tensors) for k, v in node["dict"].items()}
     if "tuple" in node:

@@ -2,7 +2,7 @@
 
 from .checks import check_training_columns, check_values
 from .scaling import Scaling
-from .views import Views, as_views, match_views
+from .views import Views, as_views, is_mudata, match_views
 
 __all__ = [
     "Scaling",
@@ -10,5 +10,6 @@ __all__ = [
     "as_views",
     "check_training_columns",
     "check_values",
+    "is_mudata",
     "match_views",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,8 +10,6 @@ from jaxtyping import Float
 from scipy import sparse
 
 from ..errors import DataError, OptionError
-
-Alignment = Literal["union", "intersection"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Views:
         return replace(self, names=tuple(names), tables=tuple(tables), columns=tuple(columns))
 
 
-def as_views(data: Any, align: Alignment = "union") -> Views:
+def as_views(data: Any, align: str = "union") -> Views:
     """Read views from a dict, a list, a MuData or AnnData object, or a single table.
 
     DataFrames are aligned on their index: ``"union"`` keeps every sample, with NaN where a view
@@ -88,7 +86,7 @@ def as_views(data: Any, align: Alignment = "union") -> Views:
         tables = {name: table.reindex(samples) for name, table in tables.items()}
     return Views(
         names=tuple(tables),
-        tables=tuple(table.to_numpy(np.float64) for table in tables.values()),
+        tables=tuple(np.array(t, dtype=np.float64, order="C") for t in tables.values()),
         columns=tuple(table.columns.tolist() for table in tables.values()),
         samples=samples.tolist(),
         labelled=any(labelled.values()),
@@ -96,13 +94,13 @@ def as_views(data: Any, align: Alignment = "union") -> Views:
 
 
 def match_views(
-    data: Any, names: Sequence[str], columns: Sequence[list[Any]], align: Alignment = "union"
+    data: Any, names: Sequence[str], columns: Sequence[list[Any]], align: str = "union"
 ) -> Views:
     """Read new data for known views; views that are absent (or None) become all-NaN tables.
 
     Columns of DataFrames are matched by name, those of arrays by number.
     """
-    if not isinstance(data, Mapping) and not hasattr(data, "mod"):
+    if not isinstance(data, Mapping) and not is_mudata(data):
         given = list(data) if isinstance(data, list | tuple) else [data]
         if len(given) != len(names):
             raise DataError(
@@ -133,14 +131,19 @@ def match_views(
     return Views(tuple(names), tuple(tables), tuple(columns), found.samples, found.labelled)
 
 
+def is_mudata(data: Any) -> bool:
+    """Tell a MuData by its interface (a DataFrame has a ``mod`` of another kind)."""
+    return isinstance(getattr(data, "mod", None), Mapping)
+
+
 def _named(data: Any) -> dict[str, Any]:
-    if hasattr(data, "mod"):  # MuData
+    if is_mudata(data):
         return {str(name): _from_anndata(part) for name, part in data.mod.items()}
     if isinstance(data, Mapping):
         return {str(name): table for name, table in data.items()}
     if isinstance(data, list | tuple):
         return {f"view{i}": table for i, table in enumerate(data, start=1)}
-    if hasattr(data, "obs_names") and hasattr(data, "X"):
+    if hasattr(data, "obs_names"):
         return {"X": _from_anndata(data)}
     return {"X": data}
 
@@ -189,7 +192,7 @@ def _array_frame(name: str, given: Any) -> pd.DataFrame:
     return pd.DataFrame(array)
 
 
-def _common_index(indexes: Sequence[pd.Index], align: Alignment) -> pd.Index:
+def _common_index(indexes: Sequence[pd.Index], align: str) -> pd.Index:
     if align not in {"union", "intersection"}:
         raise OptionError(f"align must be 'union' or 'intersection', got {align!r}")
     common = indexes[0]

@@ -58,7 +58,7 @@ class FitInfo:
 
 
 def check_signal(
-    ratios: dict[str, float], data: Sequence[Float[np.ndarray, "N D"]], action: str
+    ratios: dict[str, float], data: Sequence[Float[np.ndarray, "N _"]], action: str
 ) -> None:
     """Warn below 10, refuse below 2 (the vargplvm rule).
 

@@ -5,6 +5,7 @@ of its nearest training rows; the starts are screened by their bound, the best f
 optimised together in one compiled program, and the best end is kept.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -37,9 +38,10 @@ class NewPoints(NamedTuple):
 def infer_new_points(
     latent: LatentSpace,
     posteriors: tuple[GPPosterior, ...],
-    rows: tuple[Float[np.ndarray, "N D"], ...],
+    rows: tuple[Float[np.ndarray, "N _"], ...],
     starts: Int[np.ndarray, "N S"],
     *,
+    powers: Sequence[float] | None = None,
     n_optimised: int | None = None,
     iterations: int = 200,
     tolerance: float = 1e-6,
@@ -50,11 +52,14 @@ def infer_new_points(
     ----------
     starts
         For every row the training points to start from (see :func:`nearest_rows`).
+    powers
+        Exponent of each view's evidence: below one where it is to count for less.
     n_optimised
         How many of the starts, the best by their bound, are optimised. Default: two where
         every value is observed, five otherwise (less evidence, more local optima).
     """
     present = [k for k, Y in enumerate(rows) if not np.isnan(Y).all()]
+    powers = [1.0 if powers is None else powers[k] for k in present]
     posteriors, rows = tuple(posteriors[k] for k in present), tuple(rows[k] for k in present)
     if n_optimised is None:
         n_optimised = 5 if any(np.isnan(Y).any() for Y in rows) else 2
@@ -67,8 +72,8 @@ def infer_new_points(
             size = next(size for size in ROW_BUCKETS if size >= here.size)
             padded = np.resize(here, size)
             evidences = tuple(
-                row_evidence(p, np.nan_to_num(Y[padded]), ~np.isnan(Y[padded]))
-                for p, Y in zip(posteriors, rows, strict=True)
+                row_evidence(p, np.nan_to_num(Y[padded]), ~np.isnan(Y[padded]), power)
+                for p, Y, power in zip(posteriors, rows, powers, strict=True)
             )
             starting = train[jnp.asarray(starts[padded])]
             keep = min(n_optimised, starts.shape[1])
@@ -120,8 +125,8 @@ def _infer(
 
 
 def nearest_rows(
-    new: tuple[Float[np.ndarray, "N D"], ...],
-    train: tuple[Float[np.ndarray, "T D"], ...],
+    new: tuple[Float[np.ndarray, "N _"], ...],
+    train: tuple[Float[np.ndarray, "T _"], ...],
     n_neighbours: int,
 ) -> Int[np.ndarray, "N S"]:
     """Nearest training rows by mean squared difference over the columns both have.

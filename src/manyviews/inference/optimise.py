@@ -44,6 +44,9 @@ def optimise(
 ) -> tuple[Model, FitInfo]:
     """Fit a model from several starts and keep the one with the highest bound.
 
+    Where there are several starts and several stages, all starts go through all stages but
+    the last, and only the best of them goes through that.
+
     Parameters
     ----------
     make_model
@@ -56,14 +59,16 @@ def optimise(
     began = time.perf_counter()
     best: Run | None = None
     state = checkpoint.resume() if checkpoint is not None else State()
+    last = len(stages) - 1 if n_restarts > 1 and len(stages) > 1 else len(stages)
     info.restart_bounds = list(state.bounds)
     with single_threaded_blas():
         if state.best is not None:
             best = Run(Objective(make_model(0), outputs), stages, tolerance)
             best.objective(state.best)
+            best.position = state.best
         for restart in range(state.restart, n_restarts):
             run = Run(Objective(make_model(restart), outputs), stages, tolerance)
-            run.go(restart, progress, checkpoint)
+            run.go(restart, range(last), progress, checkpoint)
             info.n_evaluations += run.objective.n_evaluations
             info.compile_seconds = info.compile_seconds or run.objective.compile_seconds
             info.restart_bounds.append(-run.objective.best_value)
@@ -74,6 +79,12 @@ def optimise(
                 break
             if checkpoint is not None:
                 checkpoint.restart_done(restart, info.restart_bounds, best.objective.best_vector)
+        if best is not None and last < len(stages) and not info.interrupted:
+            before = best.objective.n_evaluations
+            best.go(n_restarts, range(last, len(stages)), progress, checkpoint)
+            info.n_evaluations += best.objective.n_evaluations - before
+            info.restart_bounds[int(np.argmax(info.restart_bounds))] = -best.objective.best_value
+            info.interrupted = best.interrupted
         if best is None or not np.isfinite(best.objective.best_value):
             raise FactorisationError(
                 "the bound is not finite at the start, even with the largest jitter: look for "
@@ -112,18 +123,27 @@ class Run:
         self.stages = stages
         self.gain_limit = tolerance * sum(o.n_observed() for o in objective.outputs)
         self.variances = np.array([o.variance() for o in objective.outputs])
+        self.position = objective.start
         self.trace: list[float] = []
         self.converged = False
         self.interrupted = False
 
-    def go(self, restart: int, progress: Progress | None, checkpoint: Checkpoint | None) -> None:
-        """Run the stages; Ctrl-C keeps the best point seen."""
-        x, first = self.objective.start, 0
+    def go(
+        self,
+        restart: int,
+        stages: range,
+        progress: Progress | None,
+        checkpoint: Checkpoint | None,
+    ) -> None:
+        """Run some of the stages; Ctrl-C keeps the best point seen."""
+        first = stages.start
         if checkpoint is not None:
-            first, x = checkpoint.stage_start(restart, x)
+            stage, self.position = checkpoint.stage_start(restart, self.position)
+            first = max(first, stage)
+        index = first
         try:
-            for index in range(first, len(self.stages)):
-                x = self._stage(index, x, restart, progress, checkpoint)
+            for index in range(first, stages.stop):
+                self.position = self._stage(index, self.position, restart, progress, checkpoint)
         except KeyboardInterrupt:
             self.interrupted = True
             if checkpoint is not None:

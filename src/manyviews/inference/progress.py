@@ -47,10 +47,12 @@ class ProgressBar:
         same = self.position[:2] == (restart, stage)
         self.position = (restart, stage, self.position[2] + 1 if same else 1)
         signals = " ".join(f"{n} {v:.3g}" for n, v in zip(self.names, signal_to_noise, strict=True))
+        done = int(min(restart, self.n_restarts - 1) * self.before[-1] + self.before[stage])
+        what = f"{restart + 1}/{self.n_restarts}" if restart < self.n_restarts else "the best"
         self.bar.update(
             self.task,
-            description=f"fitting {restart + 1}/{self.n_restarts}",
-            completed=int(restart * self.before[-1] + self.before[stage]) + self.position[2],
+            description=f"fitting {what}",
+            completed=done + self.position[2],
             bound=bound,
             gradient=gradient_norm,
             signal=signals,

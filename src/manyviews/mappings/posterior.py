@@ -33,7 +33,7 @@ class GPPosterior(eqx.Module):
         """K⁻¹ - (K+βΨ2)⁻¹: how much of the prior variance the data has removed."""
         identity = jnp.eye(self.L.shape[0])
         inverse = solve_triangular(self.L, identity, lower=True)
-        left = jax.vmap(lambda c: identity - cho_solve((c, True), identity))(self.inner)
+        left = jax.lax.map(lambda c: identity - cho_solve((c, True), identity), self.inner)
         return inverse.T @ left @ inverse
 
     def mean(self, q: Gaussian) -> Float[Array, "N D"]:
@@ -46,7 +46,8 @@ class GPPosterior(eqx.Module):
 
         def one_row(row: Gaussian) -> Float[Array, " D"]:
             own, spread = self._row_moments(row, reduction)
-            return own[self.group_of_column] + jnp.sum(B * (spread @ B), axis=0)
+            moved = jnp.maximum(jnp.sum(B * (spread @ B), axis=0), 0.0)  # rounding can go below
+            return own[self.group_of_column] + moved
 
         return self._by_rows(one_row, q)
 

@@ -18,7 +18,7 @@ from jaxtyping import Array, Bool, Float, Int
 from ..errors import OptionError
 from ..expectations import Gaussian, psi0, psi1, psi2, psi2_rows
 from ..kernels import Kernel
-from ..linalg import log_determinant
+from ..linalg import log_determinant, map_factorising
 from .collapsed import inner_cholesky
 from .outputs import unique_patterns
 from .posterior import ROWS_AT_ONCE, GPPosterior
@@ -37,6 +37,8 @@ class RowEvidence(eqx.Module):
     pattern: Int[Array, " N"]
     count: Float[Array, " N"]
     sum_squares: Float[Array, " N"]
+    power: Float[Array, ""]
+    """The evidence is raised to this power (multiplied by it, as a logarithm)."""
 
     def __call__(self, q: Gaussian) -> Float[Array, " N"]:
         first = psi1(self.kernel, self.Z, q)
@@ -46,7 +48,8 @@ class RowEvidence(eqx.Module):
             + psi2_rows(self.kernel, self.Z, q, self.quadratic, self.pattern)
             + self.count * psi0(self.kernel, q)
         )
-        return 0.5 * self.count * jnp.log(self.beta / (2.0 * jnp.pi)) - 0.5 * self.beta * misfit
+        likelihood = 0.5 * self.count * jnp.log(self.beta / (2.0 * jnp.pi))
+        return self.power * (likelihood - 0.5 * self.beta * misfit)
 
     def take(self, rows: Int[Array, " n"]) -> "RowEvidence":
         """The evidence of some rows, in the given order (repetition allowed)."""
@@ -58,7 +61,10 @@ class RowEvidence(eqx.Module):
 
 
 def row_evidence(
-    posterior: GPPosterior, filled: Float[np.ndarray, "N D"], observed: Bool[np.ndarray, "N D"]
+    posterior: GPPosterior,
+    filled: Float[np.ndarray, "N D"],
+    observed: Bool[np.ndarray, "N D"],
+    power: float = 1.0,
 ) -> RowEvidence:
     """Prepare new rows (zeros where missing) for inference of their latent points."""
     patterns, which = unique_patterns(observed)
@@ -70,6 +76,7 @@ def row_evidence(
         jnp.asarray(groups),
         jnp.asarray(which, jnp.int32),
         jnp.asarray(observed.sum(axis=1), jnp.float64),
+        jnp.asarray(power, jnp.float64),
     )
 
 
@@ -81,6 +88,7 @@ def _assemble(
     groups: Float[Array, "D G"],
     which: Int[Array, " N"],
     count: Float[Array, " N"],
+    power: Float[Array, ""],
 ) -> RowEvidence:
     B = posterior.weights
     products = jax.lax.map(lambda w: (B * w) @ B.T, patterns)
@@ -94,6 +102,7 @@ def _assemble(
         pattern=which,
         count=count,
         sum_squares=jnp.sum(filled**2, axis=1),
+        power=power,
     )
 
 
@@ -145,4 +154,4 @@ def augmented_evidence(
             )
         return total
 
-    return jax.lax.map(one_row, (q, filled, observed), batch_size=min(ROWS_AT_ONCE, len(filled)))
+    return map_factorising(one_row, (q, filled, observed), min(ROWS_AT_ONCE, len(filled)))

@@ -113,13 +113,16 @@ class VariationalEstimator(BaseEstimator):
     # ------------------------------------------------------------------ new rows
 
     def _infer(
-        self, scaled: Sequence[Float[np.ndarray, "N _"]], n_modes: int | None = None
+        self,
+        scaled: Sequence[Float[np.ndarray, "N _"]],
+        n_modes: int | None = None,
+        powers: Sequence[float] | None = None,
     ) -> NewPoints:
         rows = tuple(scaled)
         starts = nearest_rows(rows, self.core_.data, max(self.n_starts, n_modes or 1))
         core = self.core_
         return infer_new_points(
-            core.model.latent, core.posteriors, rows, starts, n_optimised=n_modes
+            core.model.latent, core.posteriors, rows, starts, powers=powers, n_optimised=n_modes
         )
 
     def _score_rows(

@@ -51,7 +51,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         Treatment of NaN: exact by missing pattern, or one posterior covariance for all
         columns; ``"auto"`` is exact up to 16 patterns.
     n_restarts : int, default=1
-        Starts to try; the one with the highest bound is kept.
+        Starts to try. All are optimised roughly, the one of the highest bound to the end.
     max_iter : int, default=1000
         Most iterations of the last optimisation stage.
     tol : float, default=1e-5

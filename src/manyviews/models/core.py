@@ -68,7 +68,7 @@ class FittedCore:
 
 
 def fit_core(
-    data: Sequence[Float[np.ndarray, "N D"]], names: Sequence[str], options: FitOptions
+    data: Sequence[Float[np.ndarray, "N _"]], names: Sequence[str], options: FitOptions
 ) -> tuple[FittedCore, FitInfo]:
     """Initialise, optimise and condition a model on scaled views."""
     outputs = tuple(make_outputs(Y, options.missing) for Y in data)  # type: ignore[arg-type]
@@ -101,7 +101,7 @@ def fit_core(
 
 
 def starting_model(
-    data: Sequence[Float[np.ndarray, "N D"]], options: FitOptions, restart: int
+    data: Sequence[Float[np.ndarray, "N _"]], options: FitOptions, restart: int
 ) -> Model:
     """The start of one restart: the chosen initialisation, moved a little from the second on."""
     rng = np.random.default_rng([options.seed, restart])
@@ -120,7 +120,7 @@ def starting_model(
 def resolve_stages(
     stages: Sequence[Stage] | None,
     max_iter: int,
-    data: Sequence[Float[np.ndarray, "N D"]],
+    data: Sequence[Float[np.ndarray, "N _"]],
     n_components: int,
 ) -> tuple[Stage, ...]:
     """The user's stages, checked, or the default plan.

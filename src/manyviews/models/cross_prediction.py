@@ -124,7 +124,7 @@ class CrossPrediction(MultiViewEstimator):
         else:
             found, scaled = self._new(views)
             known, wanted = self._known(found), self._targets(to, found)
-            q = self._infer(scaled).q
+            q = self._locate(scaled).q
         shared = self.segment(known, wanted).shared
         if not shared:
             raise OptionError(f"{known} and {wanted} share no dimension: nothing corresponds")
@@ -143,7 +143,7 @@ class CrossPrediction(MultiViewEstimator):
             raise OptionError(f"private must be one of {TREATMENTS}, got {private!r}")
         if n_modes < 1:
             raise OptionError(f"n_modes must be at least 1, got {n_modes}")
-        points = self._infer(scaled, n_modes if n_modes > 1 else None)
+        points = self._locate(scaled, n_modes if n_modes > 1 else None)
         known = self._known(found)
         return fill_private(
             as_mixture(points, n_modes),

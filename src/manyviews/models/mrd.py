@@ -1,7 +1,7 @@
 """Manifold relevance determination: any number of views, shared and private dimensions."""
 
 import os
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -49,7 +49,14 @@ class MRD(Generation):
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
     split_columns : bool, default=False
         Make every column a view of its own (000 §5.6); see :meth:`per_column`.
-    missing, n_restarts, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
+    evidence_power : float or dict by view, default=1.0
+        Exponent, at most one, of what new samples say of their latent position. The model takes
+        the noise of a view's columns as independent; where it is not (image features, spectra),
+        one makes positions look too certain, and a smaller power chosen on held-out data
+        restores honest intervals. It may be changed after the fit.
+    n_restarts : int, default=3
+        Starts to try. All are optimised roughly, the one of the highest bound to the end.
+    missing, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
 checkpoint, random_state, verbose
         As in :class:`~manyviews.BayesianGPLVM`.
 
@@ -83,6 +90,7 @@ checkpoint, random_state, verbose
         "scaling": [StrOptions({"view", "column", "none"}), dict],
         "align": [StrOptions({"union", "intersection"})],
         "split_columns": ["boolean"],
+        "evidence_power": [Interval(Real, 0, 1, closed="right"), dict],
     }
 
     def __init__(
@@ -96,8 +104,9 @@ checkpoint, random_state, verbose
         scaling: str | dict[str, str] = "view",
         align: str = "union",
         split_columns: bool = False,
+        evidence_power: float | dict[str, float] = 1.0,
         missing: str = "auto",
-        n_restarts: int = 1,
+        n_restarts: int = 3,
         max_iter: int = 1000,
         tol: float = 1e-5,
         stages: Any = None,
@@ -117,6 +126,7 @@ checkpoint, random_state, verbose
         self.scaling = scaling
         self.align = align
         self.split_columns = split_columns
+        self.evidence_power = evidence_power
         self.missing = missing
         self.n_restarts = n_restarts
         self.max_iter = max_iter
@@ -143,7 +153,7 @@ checkpoint, random_state, verbose
         NaN is missing; a view may be missing for whole samples.
         """
         self._validate_params()
-        found = as_views(views, self.align)  # type: ignore[arg-type]
+        found = as_views(views, self.align)
         self.given_names_, self.given_columns_ = found.names, found.columns
         found = found.one_per_column() if self.split_columns else found
         if len(found.samples) < MIN_SAMPLES:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Scaling, Views, check_values, match_views
 from ..errors import DataError, OptionError
+from ..inference.new_points import NewPoints
 from .base import ACTIVE_THRESHOLD, VariationalEstimator
 from .explain import sensitivity, variance_explained
 from .segmentation import Segmentation, segment
@@ -24,6 +25,7 @@ class MultiViewEstimator(VariationalEstimator):
     columns_: tuple[list[Any], ...]
     samples_: list[Any]
     relevance_values_: Float[np.ndarray, "K Q"]
+    evidence_power: float | dict[str, float]
 
     # ------------------------------------------------------------------ who uses what
 
@@ -88,7 +90,7 @@ class MultiViewEstimator(VariationalEstimator):
 
     def transform(self, views: Any, *, return_std: bool = False) -> Any:
         """Latent means (and std) of new samples from whatever views they have."""
-        q = self._infer(self._new(views)[1]).q
+        q = self._locate(self._new(views)[1]).q
         mean = np.array(q.mean)
         return (mean, np.sqrt(np.array(q.variance))) if return_std else mean
 
@@ -114,7 +116,7 @@ class MultiViewEstimator(VariationalEstimator):
             q = self.core_.marginals()
         else:
             found, scaled = self._new(views)
-            q = self._infer(scaled).q
+            q = self._locate(scaled).q
         filled, stds = {}, {}
         for place, (name, table) in enumerate(zip(found.names, found.tables, strict=True)):
             mean, std = self._outputs(place, q, True, False, None, None)
@@ -146,10 +148,19 @@ class MultiViewEstimator(VariationalEstimator):
 
     def _new(self, views: Any) -> tuple[Views, list[Float[np.ndarray, "N _"]]]:
         check_is_fitted(self)
-        found = match_views(views, self.given_names_, self.given_columns_, self.align)  # type: ignore[arg-type]
+        found = match_views(views, self.given_names_, self.given_columns_, self.align)
         found = found.one_per_column() if self.split_columns else found
         check_views(found)
         return found, self._scaled(found)
+
+    def _locate(
+        self, scaled: list[Float[np.ndarray, "N _"]], n_modes: int | None = None
+    ) -> NewPoints:
+        """q(x*), each view's evidence at the power the user gave it."""
+        powers = [float(p) for p in self._by_view(self.evidence_power, "evidence_power", 1.0)]
+        if not all(0.0 < p <= 1.0 for p in powers):
+            raise OptionError(f"evidence_power must lie in (0, 1], got {self.evidence_power!r}")
+        return self._infer(scaled, n_modes, powers)
 
     def _places(self, names: Names) -> list[int]:
         for name in listed(names):
