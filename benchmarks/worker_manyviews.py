@@ -97,19 +97,19 @@ class ManyviewsLibrary:
         """The library's own stages until the bound exceeds the target or time is up."""
         watch = Watch(target, limit)
         Y, mu = self.problem["Y"], self.problem["mu"]
-        stages = resolve_stages(None, max_iter, [Y], mu.shape[1])
         options = FitOptions(
-            n_components=mu.shape[1], n_inducing=len(self.problem["Z"]), kernel="rbf", init=mu,
-            inducing="kmeans", missing="auto", n_restarts=RESTARTS, stages=stages,
+            n_components=mu.shape[1], n_inducing=(len(self.problem["Z"]),), kernels=("rbf",),
+            init=mu, inducing="kmeans", missing="auto", n_restarts=RESTARTS,
+            plans=resolve_stages(None, max_iter, [Y], mu.shape[1]),
             tolerance=1e-5, positive="log", jitter=DEFAULT_JITTER, seed=0, verbose=0,
             checkpoint=None,
         )  # fmt: skip
         _, info = optimise(
             lambda restart: (
-                starting_model([Y], options, restart) if restart else make_model(self.problem)
+                starting_model([Y], options, restart) if restart > 1 else make_model(self.problem)
             ),
             self.outputs,
-            stages,
+            options.plan,
             n_restarts=RESTARTS,
             progress=watch,
         )

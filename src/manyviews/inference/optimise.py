@@ -35,7 +35,7 @@ class Progress(Protocol):
 def optimise(
     make_model: Callable[[int], Model],
     outputs: tuple[Outputs, ...],
-    stages: Sequence[Stage],
+    stages: Sequence[Stage] | Callable[[int], Sequence[Stage]],
     *,
     n_restarts: int = 1,
     tolerance: float = 1e-5,
@@ -51,6 +51,8 @@ def optimise(
     ----------
     make_model
         Gives the starting model of a restart.
+    stages
+        The plan, or one for every restart; all plans are equally long and end alike.
     tolerance
         Converged when thirty iterations together gain less than ``tolerance`` nats per
         observed value.
@@ -59,15 +61,17 @@ def optimise(
     began = time.perf_counter()
     best: Run | None = None
     state = checkpoint.resume() if checkpoint is not None else State()
-    last = len(stages) - 1 if n_restarts > 1 and len(stages) > 1 else len(stages)
+    plan = stages if callable(stages) else lambda _: stages
+    n_stages = len(plan(0))
+    last = n_stages - 1 if n_restarts > 1 and n_stages > 1 else n_stages
     info.restart_bounds = list(state.bounds)
     with single_threaded_blas():
         if state.best is not None:
-            best = Run(Objective(make_model(0), outputs), stages, tolerance)
+            best = Run(Objective(make_model(0), outputs), plan(0), tolerance)
             best.objective(state.best)
             best.position = state.best
         for restart in range(state.restart, n_restarts):
-            run = Run(Objective(make_model(restart), outputs), stages, tolerance)
+            run = Run(Objective(make_model(restart), outputs), plan(restart), tolerance)
             run.go(restart, range(last), progress, checkpoint)
             info.n_evaluations += run.objective.n_evaluations
             info.compile_seconds = info.compile_seconds or run.objective.compile_seconds
@@ -79,9 +83,9 @@ def optimise(
                 break
             if checkpoint is not None:
                 checkpoint.restart_done(restart, info.restart_bounds, best.objective.best_vector)
-        if best is not None and last < len(stages) and not info.interrupted:
+        if best is not None and last < n_stages and not info.interrupted:
             before = best.objective.n_evaluations
-            best.go(n_restarts, range(last, len(stages)), progress, checkpoint)
+            best.go(n_restarts, range(last, n_stages), progress, checkpoint)
             info.n_evaluations += best.objective.n_evaluations - before
             info.restart_bounds[int(np.argmax(info.restart_bounds))] = -best.objective.best_value
             info.interrupted = best.interrupted

@@ -85,7 +85,7 @@ class VariationalEstimator(BaseEstimator):
             inducing=self.inducing,
             missing=self.missing,
             n_restarts=int(self.n_restarts),
-            stages=resolve_stages(self.stages, int(self.max_iter), scaled, n_components),
+            plans=resolve_stages(self.stages, int(self.max_iter), scaled, n_components),
             tolerance=float(self.tol),
             positive=self.positive,
             jitter=float(self.jitter),

@@ -44,13 +44,17 @@ class FitOptions:
     inducing: str
     missing: str
     n_restarts: int
-    stages: tuple[Stage, ...]
+    plans: tuple[tuple[Stage, ...], ...]
     tolerance: float
     positive: str
     jitter: float
     seed: int
     verbose: int
     checkpoint: str | None
+
+    def plan(self, restart: int) -> tuple[Stage, ...]:
+        """The stages of a restart: the plans in turn."""
+        return self.plans[restart % len(self.plans)]
 
 
 @register_record
@@ -76,14 +80,14 @@ def fit_core(
     if options.checkpoint is not None:
         mark = fingerprint({**vars(options), "verbose": 0, "checkpoint": None}, *data)
         checkpoint = Checkpoint(options.checkpoint, mark)
-    bar = ProgressBar(options.stages, options.n_restarts, names) if options.verbose else None
+    bar = ProgressBar(options.plan(0), options.n_restarts, names) if options.verbose else None
     try:
         if bar is not None:
             bar.__enter__()
         model, info = optimise(
             lambda restart: starting_model(data, options, restart),
             outputs,
-            options.stages,
+            options.plan,
             n_restarts=options.n_restarts,
             tolerance=options.tolerance,
             progress=bar,
@@ -103,10 +107,15 @@ def fit_core(
 def starting_model(
     data: Sequence[Float[np.ndarray, "N _"]], options: FitOptions, restart: int
 ) -> Model:
-    """The start of one restart: the chosen initialisation, moved a little from the second on."""
+    """The start of one restart: the chosen initialisation, moved a little from the third on.
+
+    The second restart is told from the first by its plan.
+    """
     rng = np.random.default_rng([options.seed, restart])
     means = joint_means(data, options.n_components, options.init, rng)
-    if restart and not (isinstance(options.init, str) and options.init == "random"):
+    if restart >= len(options.plans) and not (
+        isinstance(options.init, str) and options.init == "random"
+    ):
         means = means + 0.3 * rng.standard_normal(means.shape)
     views = []
     for Y, named_kernel, n_inducing in zip(data, options.kernels, options.n_inducing, strict=True):
@@ -122,18 +131,18 @@ def resolve_stages(
     max_iter: int,
     data: Sequence[Float[np.ndarray, "N _"]],
     n_components: int,
-) -> tuple[Stage, ...]:
-    """The user's stages, checked, or the default plan.
+) -> tuple[tuple[Stage, ...], ...]:
+    """The user's stages, checked, or the default plans for the restarts to take in turn.
 
-    The plan holds the initial signal-to-noise ratio at first if a linear model can explain
-    every view as well as that.
+    The first plan holds the initial signal-to-noise ratio at first if a linear model can
+    explain every view as well as that; the second does the opposite.
     """
     if stages is None:
         hold = all(residual_share(Y, n_components) <= 1.0 / INITIAL_SIGNAL_TO_NOISE for Y in data)
-        return default_stages(max_iter, hold)
+        return default_stages(max_iter, hold), default_stages(max_iter, not hold)
     if not all(isinstance(stage, Stage) for stage in stages) or not len(stages):
         raise OptionError("stages must be a sequence of manyviews.Stage")
-    return tuple(stages)
+    return (tuple(stages),)
 
 
 def _expectation_error(view: Mapping, q: Gaussian) -> float:

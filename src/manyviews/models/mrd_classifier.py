@@ -38,8 +38,9 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
     ----------
     estimator : MRD, optional
         The model; default ``MRD()``. Its options are reached as ``estimator__n_components``.
-    private : {"posterior", "nearest", "blend", "conditional"}, default="posterior"
-        See :meth:`MRD.predict`.
+    private : {"posterior", "nearest", "blend", "conditional"}, default="conditional"
+        See :meth:`MRD.predict`. Exact labels can take a dimension for themselves, of which the
+        features then say nothing directly; near samples still do.
     n_modes : int, default=3
         Optima of the latent position that probabilities are averaged over.
     calibration_folds : int, default=0
@@ -69,7 +70,7 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         self,
         estimator: MRD | None = None,
         *,
-        private: str = "posterior",
+        private: str = "conditional",
         n_modes: int = 3,
         calibration_folds: int = 0,
     ):
