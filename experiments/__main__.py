@@ -7,7 +7,12 @@ from pathlib import Path
 from .setting import Setting, data_folder
 from .table import show, write_json
 
-EXPERIMENTS = {"oil-map": "oil_map"}
+EXPERIMENTS = {
+    "fi-mrd": "fi_mrd",
+    "oil-map": "oil_map",
+    "robustness": "robustness",
+    "toy": "toy",
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
