@@ -45,15 +45,16 @@ def run(setting: Setting) -> list[Row]:
     seconds = (time.perf_counter() - began) / len(models)
     correlation = per_joint(np.corrcoef(Y.T))
     coordinates = per_joint(((Y - Y.mean(axis=0)) / Y.std(axis=0)).T)
+    by_data = {k: clusters(coordinates, k) for k in CLUSTERS}
     rng = np.random.default_rng(0)
     rows = []
     for method, features in {
         "FI-MRD weights": [per_joint(model.relevance_.to_numpy()) for model in models],
-        "correlations of the coordinates": [correlation for _ in seeds],
-        "standardised coordinates": [coordinates for _ in seeds],
-        "random": [rng.standard_normal(coordinates.shape) for _ in range(20)],
+        "correlations of the coordinates": [correlation],
+        "standardised coordinates": [coordinates],
+        "random": [rng.standard_normal(coordinates.shape) for _ in range(5)],
     }.items():
-        rows += rand_rows(method, features, coordinates, seconds)
+        rows += rand_rows(method, features, by_data, seconds)
     best = max(models, key=lambda model: model.lower_bound_)
     draw(setting, best, pose[frames[0]])
     return rows + cost_rows(models)
@@ -106,7 +107,7 @@ def clusters(features: np.ndarray, k: int) -> np.ndarray:
 
 
 def rand_rows(
-    method: str, features: list[np.ndarray], coordinates: np.ndarray, seconds: float
+    method: str, features: list[np.ndarray], by_data: dict[int, np.ndarray], seconds: float
 ) -> list[Row]:
     """Agreement with the limbs at as many clusters as limbs, and over all numbers of clusters."""
     limbs, paired = limb_labels(), limb_labels(paired=True)
@@ -114,9 +115,8 @@ def rand_rows(
     found: dict[str, list[float]] = {}
     for joints in features:
         by_k = {k: clusters(joints, k) for k in CLUSTERS}
-        data = {k: clusters(coordinates, k) for k in CLUSTERS}
         mean = np.mean([adjusted_rand_score(limbs, by_k[k]) for k in CLUSTERS])
-        same = np.mean([adjusted_rand_score(data[k], by_k[k]) for k in CLUSTERS])
+        same = np.mean([adjusted_rand_score(by_data[k], by_k[k]) for k in CLUSTERS])
         for measure, value in {
             "adjusted-rand": adjusted_rand_score(limbs, by_k[n_limbs]),
             "adjusted-rand-mean": mean,
