@@ -7,13 +7,23 @@ from pathlib import Path
 from .setting import Setting, data_folder
 from .table import show, write_json
 
-EXPERIMENTS = {"oil-class": "oil_class", "oil-map": "oil_map", "pose": "pose"}
+EXPERIMENTS = (
+    "avletters",
+    "fi-mrd",
+    "oil-class",
+    "oil-map",
+    "peers",
+    "pose",
+    "robustness",
+    "toy",
+    "yale",
+)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Parse the command, run the experiment, print its table."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    parser.add_argument("name", choices=sorted(EXPERIMENTS))
+    parser.add_argument("name", choices=EXPERIMENTS)
     parser.add_argument("--data", help="folder with the data sets (or MANYVIEWS_DATA)")
     parser.add_argument("--seeds", type=int, default=5, help="random seeds (default 5)")
     parser.add_argument("--quick", action="store_true", help="a smoke run of under a minute")
@@ -23,7 +33,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.seeds < 1:
         parser.error("--seeds must be at least 1")
     setting = Setting(data_folder(options.data), options.seeds, options.quick, options.results)
-    experiment = importlib.import_module(f".{EXPERIMENTS[options.name]}", __package__)
+    experiment = importlib.import_module(f".{options.name.replace('-', '_')}", __package__)
     rows = experiment.run(setting)
     show(options.name, rows)
     if options.json:
