@@ -1,7 +1,7 @@
 """The libraries we compare with: their environments, and worker processes in all of them.
 
-Every peer lives in a virtual environment of its own (``.venv-gpy``, ``.venv-gpflow``), made
-on first use; ``MANYVIEWS_BENCH_GPY`` or ``MANYVIEWS_BENCH_GPFLOW`` may name a Python
+Every peer lives in a virtual environment of its own (``.venv-gpy``, ``.venv-gpflow`` and so
+on), made on first use; ``MANYVIEWS_BENCH_GPY``, ``MANYVIEWS_BENCH_GPFLOW`` … may name a Python
 executable that has it already. All workers are processes, ours too.
 """
 
@@ -35,8 +35,10 @@ REQUIREMENTS = {
         "scipy==1.17.*",
         "setuptools<81",  # check-shapes and TensorFlow Probability still import pkg_resources
     ),
+    "cca_zoo": ("cca-zoo[probabilistic]==4.0.1",),
+    "mofa": ("mofapy2==0.7.5",),
 }
-PEERS = tuple(REQUIREMENTS)
+PEERS = ("gpy", "gpflow")  # those the benchmarks time; experiments compare with more
 FAILED: dict[str, str] = {}  # peers that could not be installed: not to be tried again
 
 

@@ -1,6 +1,7 @@
 """The table an experiment ends in: ours, the baselines and the printed numbers, side by side."""
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -64,7 +65,7 @@ def show(name: str, rows: list[Row]) -> None:
             table.add_row(
                 measure,
                 row.method,
-                f"{row.value:.4g}",
+                "–" if math.isnan(row.value) else f"{row.value:.4g}",
                 f"{row.spread:.2g}" if row.seeds > 1 else "",
                 str(row.seeds),
                 f"{row.seconds:.1f}" if row.seconds else "",
@@ -82,5 +83,9 @@ def show(name: str, rows: list[Row]) -> None:
 def write_json(path: Path, name: str, rows: list[Row]) -> None:
     """Write the rows for other programs to read."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = {"experiment": name, "rows": [asdict(row) for row in rows]}
+    listed = [asdict(row) for row in rows]
+    for row in listed:
+        if math.isnan(row["value"]):  # JSON has no NaN
+            row["value"] = None
+    content = {"experiment": name, "rows": listed}
     path.write_text(json.dumps(content, indent=1) + "\n")
