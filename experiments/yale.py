@@ -1,9 +1,10 @@
 """Yale faces (000 §5.2): light is what two groups of faces share, identity is private.
 
 Two views of 192 pictures, three subjects each under 64 lights, paired by light alone. Q = 14,
-M = 120 and RBF-ARD kernels as published, the start is PPCA of both views side by side (the
-authors' own starting point, which the file holds, to a correlation of one) and noise and signal
-variance are held at first, as in their code. Labels serve the measures only.
+M = 120 and RBF-ARD kernels as published; the start is PPCA of both views side by side, the
+authors' own (the file holds it). The library's defaults are the headline; next to them stand
+the authors' schedule, which holds noise and signal variance at first, and a start from each
+view on its own. Their bounds are in the notes; labels serve the measures only.
 """
 
 import time
@@ -28,8 +29,12 @@ from .table import Row, summarise
 
 VIEWS = ("A", "B")
 HELD = Stage("lbfgs", 300, hold=("noise", "kernel.*variance"))
-STAGES = (HELD, Stage("adam", 500), Stage("lbfgs", 1500))
-QUICK = (Stage("lbfgs", 10, hold=HELD.hold), Stage("lbfgs", 15))
+PLANS: dict[str, dict[str, Any]] = {
+    "MRD": {},
+    "MRD, noise held first": {"stages": (HELD, Stage("adam", 500), Stage("lbfgs", 1500))},
+    "MRD, views started apart": {"init": "separate"},
+}
+QUICK = {"n_inducing": 30, "stages": (Stage("lbfgs", 30),)}
 THRESHOLD = 5e-3  # of the largest weight of a view, as in the authors' code
 PUBLISHED = {"shared-dimensions": 3.0}
 NEIGHBOURS = 6
@@ -45,16 +50,16 @@ class Space:
 
 
 def run(setting: Setting) -> list[Row]:
-    """Ours from two starts, the authors' learnt model, PCA and CCA."""
+    """Ours by three plans, the authors' learnt model, PCA and CCA."""
     data = setting.load("yale_mrd6")
     if setting.quick:  # every other light, every fourth pixel of a column
         rows = data["illumination_index"] % 2 == 0
         data |= {k: v[rows] for k, v in data.items() if len(v) == len(rows)}
         data |= {f"view_{v}": data[f"view_{v}"][:, ::4] for v in VIEWS}
     pictures = {v: data[f"view_{v}"].astype(np.float64) for v in VIEWS}
-    rows = model_rows(setting, "MRD", "concatenated", data, pictures)
-    if not setting.quick:
-        rows += model_rows(setting, "MRD, views started apart", "separate", data, pictures)
+    rows = []
+    for name in ["MRD"] if setting.quick else PLANS:
+        rows += model_rows(setting, name, data, pictures)
     weights = [data[f"ref_ard_w_view{v}"] for v in VIEWS]
     theirs = divided(data["ref_qX_means"], np.stack([w / w.max() for w in weights]))
     for name, space, note in (
@@ -70,17 +75,18 @@ def run(setting: Setting) -> list[Row]:
 
 
 def model_rows(
-    setting: Setting, name: str, init: str, data: dict[str, Any], pictures: dict[str, np.ndarray]
+    setting: Setting, name: str, data: dict[str, Any], pictures: dict[str, np.ndarray]
 ) -> list[Row]:
     """Fit with several seeds (they move the inducing inputs) and measure each."""
     found, best, began = [], None, time.perf_counter()
-    for seed in range(setting.seeds):
-        model = fit(setting, pictures, init, seed)
+    seeds = setting.seeds if name == "MRD" else 1  # the other plans are for comparison
+    for seed in range(seeds):
+        model = fit(setting, pictures, name, seed)
         found.append(measures(learnt(model), data))
         if best is None or model.lower_bound_ > best.lower_bound_:
             best = model
-    seconds = (time.perf_counter() - began) / setting.seeds
-    if init == "concatenated" and not setting.quick:
+    seconds = (time.perf_counter() - began) / seeds
+    if name == "MRD" and not setting.quick:
         draw(setting, best, pictures)
     bound = f"bound {best.lower_bound_ / 1e6:.2f}e6"
     return [
@@ -91,14 +97,12 @@ def model_rows(
     ]  # fmt: skip
 
 
-def fit(setting: Setting, pictures: dict[str, np.ndarray], init: str, seed: int) -> MRD:
-    """The published settings; wide views are fitted through their Gram factor."""
-    options = {"n_inducing": 120, "stages": STAGES}
-    if setting.quick:
-        options = {"n_inducing": 30, "stages": QUICK}
+def fit(setting: Setting, pictures: dict[str, np.ndarray], plan: str, seed: int) -> MRD:
+    """The published Q and M; wide views are fitted through their Gram factor."""
+    options = {"n_inducing": 120} | PLANS[plan] | (QUICK if setting.quick else {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return MRD(14, init=init, random_state=seed, signal_check="off", **options).fit(pictures)
+        return MRD(14, random_state=seed, signal_check="off", **options).fit(pictures)
 
 
 def learnt(model: MRD) -> Space:

@@ -1,0 +1,65 @@
+"""The two set-ups of AVletters (000 §5.5): which utterances are views, rows, tests."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+FRAME = (12, 16)
+Tables = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Views of training and test rows, and which training rows to choose by."""
+
+    train: Tables
+    test: Tables
+    inner: np.ndarray
+    target: str
+    given: dict[str, list[str]]
+    """Measure -> the views that are known."""
+    n_components: int
+
+
+def sixteen_views(data: Tables, n_speakers: int) -> Problem:
+    """A row per letter and trial; the third speaker's video is wanted."""
+    names = list(dict.fromkeys(data["speaker"].tolist()))[:n_speakers]
+    order = np.lexsort((data["trial"], data["letter"]))
+    views, letters = {}, data["letter"][order][data["speaker"][order] == names[0]]
+    for k, name in enumerate(names, start=1):
+        mine = order[data["speaker"][order] == name]
+        views |= {f"video {k}": video(data)[mine], f"audio {k}": audio(data)[mine]}
+    test = np.isin(letters, list("BMT"))
+    given = [v for v in views if v.startswith("video") and v != "video 3"] + ["audio 3"]
+    held = np.random.default_rng(0).choice(np.unique(letters[~test]), 4, replace=False)
+    return Problem(
+        rows_of(views, ~test), rows_of(views, test), np.isin(letters[~test], held),
+        "video 3", {"RMSE-16views": given}, n_components=30,
+    )  # fmt: skip
+
+
+def labelled_views(data: Tables) -> Problem:
+    """A row per speaker, letter and trial; the third trial is the test."""
+    names = list(dict.fromkeys(data["speaker"].tolist()))[:3]
+    chosen = np.isin(data["speaker"], names) & (data["letter"] <= "Q")
+    label = np.where(data["speaker"][:, None] == np.array(names), 1.0, -1.0)
+    views = rows_of({"audio": audio(data), "video": video(data), "speaker": label}, chosen)
+    trial = data["trial"][chosen]
+    given = {"RMSE-audio": ["audio"], "RMSE-audio-label": ["audio", "speaker"]}
+    inner = trial[trial < 3] == 2
+    return Problem(rows_of(views, trial < 3), rows_of(views, trial == 3), inner, "video", given, 25)
+
+
+def video(data: Tables) -> np.ndarray:
+    """An utterance's frames, one after the other."""
+    return data["video_24x12x16"].reshape(len(data["video_24x12x16"]), -1).astype(np.float64)
+
+
+def audio(data: Tables) -> np.ndarray:
+    """An utterance's sound features."""
+    return data["audio_299"].astype(np.float64)
+
+
+def rows_of(views: Tables, rows: np.ndarray) -> Tables:
+    """The same views, some rows."""
+    return {name: table[rows] for name, table in views.items()}
