@@ -78,7 +78,7 @@ def prediction_rows(setting: Setting, problem: Problem) -> tuple[list[Row], MRD,
         model = fit(setting, problem.train, problem.n_components, start, seed)
         for measure in problem.given:
             guess = predict(model, problem, problem.test, measure, chosen[measure])
-            errors[measure].append(error(problem, guess, problem.test))
+            errors[measure].append(problem.error(guess, problem.test))
     seconds = (time.perf_counter() - began - choosing) / setting.seeds
     rows = []
     for measure, values in errors.items():
@@ -121,7 +121,7 @@ def choose(setting: Setting, problem: Problem) -> tuple[str, dict[str, tuple[str
         model = fit(setting, outer, problem.n_components, start, seed=0)
         found[start] = {
             m: min(
-                (error(problem, predict(model, problem, inner, m, w), inner), w) for w in TREATMENTS
+                (problem.error(predict(model, problem, inner, m, w), inner), w) for w in TREATMENTS
             )
             for m in problem.given
         }
@@ -129,16 +129,10 @@ def choose(setting: Setting, problem: Problem) -> tuple[str, dict[str, tuple[str
     return best, {measure: way for measure, (_, way) in found[best].items()}
 
 
-def error(problem: Problem, guess: np.ndarray, truth: Tables) -> float:
-    """Root mean squared error over all pixels, in standard deviations of the training video."""
-    wanted = problem.train[problem.target]
-    return float(np.sqrt(np.mean((guess - truth[problem.target]) ** 2)) / wanted.std())
-
-
 def baseline_rows(problem: Problem, measure: str) -> list[Row]:
     """Mean, nearest neighbour, ridge and GP regression from the same known views."""
     Y = problem.train[problem.target]
-    X, T = inputs(problem, problem.given[measure])
+    X, T = problem.inputs(measure)
     scores = PCA(30, random_state=0).fit(Y)
     kernel = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(0.1)
     gp = GaussianProcessRegressor(kernel, random_state=0)
@@ -152,19 +146,7 @@ def baseline_rows(problem: Problem, measure: str) -> list[Row]:
         "ridge": RidgeCV(10.0 ** np.arange(-4, 4)).fit(X, Y).predict(T),
         "GP regression": scores.inverse_transform(by_gp),
     }
-    return [Row(name, measure, error(problem, g, problem.test)) for name, g in guesses.items()]
-
-
-def inputs(problem: Problem, given: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The known views side by side, each with a total variance of one."""
-    parts = []
-    for name in given:
-        table = problem.train[name]
-        scale = np.sqrt(table.var(axis=0).sum())
-        parts.append(
-            [(t[name] - table.mean(axis=0)) / scale for t in (problem.train, problem.test)]
-        )
-    return tuple(np.concatenate(side, axis=1) for side in zip(*parts, strict=True))  # type: ignore[return-value]
+    return [Row(name, measure, problem.error(g, problem.test)) for name, g in guesses.items()]
 
 
 # ---------------------------------------------------------------------- who speaks

@@ -20,6 +20,21 @@ class Problem:
     """Measure -> the views that are known."""
     n_components: int
 
+    def error(self, guess: np.ndarray, truth: Tables) -> float:
+        """Root mean squared error over all pixels, in standard deviations of the training video."""
+        rms = np.sqrt(np.mean((guess - truth[self.target]) ** 2))
+        return float(rms / self.train[self.target].std())
+
+    def inputs(self, measure: str) -> tuple[np.ndarray, np.ndarray]:
+        """What is known of training and test rows, every view with a total variance of one."""
+        train, test = [], []
+        for name in self.given[measure]:
+            table = self.train[name]
+            mean, scale = table.mean(axis=0), np.sqrt(table.var(axis=0).sum())
+            train.append((table - mean) / scale)
+            test.append((self.test[name] - mean) / scale)
+        return np.concatenate(train, axis=1), np.concatenate(test, axis=1)
+
 
 def sixteen_views(data: Tables, n_speakers: int) -> Problem:
     """A row per letter and trial; the third speaker's video is wanted."""

@@ -31,7 +31,10 @@ def relevance_picture(model: MRD, path: Path) -> None:
 def strips(
     rows: dict[str, np.ndarray], path: Path, shape: tuple[int, int] = (192, 168), order: str = "F"
 ) -> None:
-    """One strip of images per row, named at its left; pixels by column (F) or by row (C)."""
+    """One strip of images per row, named at its left, on one grey scale.
+
+    Pixels are stored column by column (order F) or row by row (C).
+    """
     names, first = list(rows), next(iter(rows.values()))
     ratio = shape[0] / shape[1]
     size = (1.1 * len(first) + 1.0, 1.15 * ratio * len(names))
@@ -40,7 +43,7 @@ def strips(
     for axes, name in zip(grid, names, strict=True):
         for ax, picture in zip(axes, rows[name], strict=True):
             image = picture.reshape(shape, order=order)
-            ax.imshow(image, cmap="gray")
+            ax.imshow(image, cmap="gray", vmin=np.min(rows[name]), vmax=np.max(rows[name]))
             ax.set_xticks([])
             ax.set_yticks([])
         axes[0].set_ylabel(name, rotation=0, ha="right", va="center", fontsize="small")

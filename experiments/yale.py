@@ -57,9 +57,8 @@ def run(setting: Setting) -> list[Row]:
         data |= {k: v[rows] for k, v in data.items() if len(v) == len(rows)}
         data |= {f"view_{v}": data[f"view_{v}"][:, ::4] for v in VIEWS}
     pictures = {v: data[f"view_{v}"].astype(np.float64) for v in VIEWS}
-    rows = []
-    for name in ["MRD"] if setting.quick else PLANS:
-        rows += model_rows(setting, name, data, pictures)
+    plans = ["MRD"] if setting.quick else list(PLANS)
+    rows = [row for name in plans for row in model_rows(setting, name, data, pictures)]
     weights = [data[f"ref_ard_w_view{v}"] for v in VIEWS]
     theirs = divided(data["ref_qX_means"], np.stack([w / w.max() for w in weights]))
     for name, space, note in (
@@ -143,10 +142,8 @@ def measures(space: Space, data: dict[str, Any]) -> dict[str, float]:
     light = data["illumination_index"]
     near = space.neighbours if space.neighbours is not None else nearest(space.shared)
     same = light[near] == light[:, None]
-    clusters = [
-        silhouette_score(space.private[v], data[f"subject_{v}"]) if space.private[v].size else 0.0
-        for v in VIEWS
-    ]
+    pairs = [(space.private[v], data[f"subject_{v}"]) for v in VIEWS]
+    clusters = [silhouette_score(X, who) if X.size else 0.0 for X, who in pairs]
     return {
         "shared-dimensions": float(space.shared.shape[1]),
         "light-R2": light_r2(space.shared, light, data["azimuth_elevation"]),
@@ -187,12 +184,12 @@ def draw(setting: Setting, model: MRD, pictures: dict[str, np.ndarray]) -> None:
 
     setting.results.mkdir(parents=True, exist_ok=True)
     relevance_picture(model, setting.results / "yale-relevance.png")
-    weight = model.relevance_
-    walks = {}
+    weight, walks = model.relevance_, {}
     for kind, view in (("shared", "A"), ("private", "A"), ("private", "B")):
         dimensions = model.shared() if kind == "shared" else model.private(view)
         for d in sorted(dimensions, key=lambda d: -weight.loc[view, d])[:3]:
-            walks[f"{kind} {d}\nview {view}"] = model.traverse(d, view)
+            span = 1.5 * model.latent_mean_[:, d].std()
+            walks[f"{kind} {d}\nview {view}"] = model.traverse(d, view, span=span)
     strips(walks, setting.results / "yale-walks.png")
     names, _ = model.correspondences(to="B", of="A", k=NEIGHBOURS)
     chosen = np.linspace(0, len(names) - 1, 8).astype(int)
