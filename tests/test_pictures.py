@@ -40,3 +40,20 @@ def test_demo_leaves_a_page_without_links_to_the_network(tmp_path, monkeypatch, 
     assert "http" not in page
     assert (tmp_path / "demo.safetensors").exists()
     assert "latent dimensions in use" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+def test_pictures_of_several_views():
+    from manyviews import MRD
+    from manyviews.plot import relevance_map
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((30, 2))
+    views = {"a": x @ rng.standard_normal((2, 4)), "b": x[:, :1] @ rng.standard_normal((1, 3))}
+    options = {"n_inducing": 10, "max_iter": 20, "n_restarts": 1, "random_state": 0}
+    model = MRD(3, signal_check="off", kernel="linear", **options).fit(views)
+    bars = relevance_bars(model)
+    assert {t.get_text() for t in bars.get_legend().get_texts()} == {"a", "b", "active above"}
+    assert "relevance" in latent_map(model).get_xlabel()
+    heat = relevance_map(model.variance_explained(), label="variance explained")
+    assert [t.get_text() for t in heat.get_yticklabels()] == ["a", "b"]

@@ -29,21 +29,22 @@ def latent_map(
     labels : sequence, optional
         A class per sample (colours and a legend) or numbers (a colour scale).
     dimensions : pair of int, optional
-        Default: the two of the largest relevance.
+        Default: the two of the largest relevance (for any view).
     background : bool, default=True
         Shade by the standard deviation of the data predicted there: dark is well known.
     """
     ax = axes_or_new(ax)
+    relevance = np.atleast_2d(np.asarray(model.relevance_)).max(axis=0)
     if dimensions is None:
-        order = np.argsort(-model.relevance_)
+        order = np.argsort(-relevance, kind="stable")
         dimensions = (int(order[0]), int(order[min(1, len(order) - 1)]))
     i, j = dimensions
     X = model.latent_mean_[:, [i, j]]
     if background:
         _shade(model, X, dimensions, ax)
     _points(X, model.latent_std_[:, [i, j]], labels, ax)
-    ax.set_xlabel(f"latent dimension {i}  (relevance {model.relevance_[i]:.2g})")
-    ax.set_ylabel(f"latent dimension {j}  (relevance {model.relevance_[j]:.2g})")
+    ax.set_xlabel(f"latent dimension {i}  (relevance {relevance[i]:.2g})")
+    ax.set_ylabel(f"latent dimension {j}  (relevance {relevance[j]:.2g})")
     ax.set_title("latent space")
     return ax
 
@@ -86,8 +87,9 @@ def _shade(model: Any, X: np.ndarray, dimensions: tuple[int, int], ax: Any) -> N
     grid = np.tile(model.latent_mean_.mean(axis=0), (GRID * GRID, 1))
     mesh = np.meshgrid(first, second)
     grid[:, dimensions[0]], grid[:, dimensions[1]] = mesh[0].ravel(), mesh[1].ravel()
-    _, std = model.inverse_transform(grid, return_std=True)
-    spread = std.mean(axis=1).reshape(GRID, GRID)
+    answer = model.inverse_transform(grid, return_std=True)
+    stds = [part[1] for part in (answer.values() if isinstance(answer, dict) else [answer])]
+    spread = sum(std.mean(axis=1) / std.mean() for std in stds).reshape(GRID, GRID)
     extent = (first[0], first[-1], second[0], second[-1])
     ax.imshow(
         np.log(spread), extent=extent, origin="lower", aspect="auto", cmap="Greys_r",
