@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
-from scipy.stats import norm
 from sklearn.cross_decomposition import CCA
 from sklearn.decomposition import PCA, FastICA
 from sklearn.linear_model import RidgeCV
@@ -20,6 +19,7 @@ from sklearn.model_selection import cross_val_predict
 
 from manyviews import MRD
 
+from .scores import coverage, nlpd, rmse
 from .setting import Setting
 from .table import Row, summarise
 from .toy_data import Toy, correlations, harder_toy, published_toy
@@ -154,9 +154,9 @@ def ridge(A: np.ndarray, B: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np
 
 def scores(Y: np.ndarray, mean: np.ndarray, std: np.ndarray) -> dict[str, float]:
     """Error, mean negative log density per value, and share inside the 90 % intervals."""
-    error = Y - mean
+    std = np.broadcast_to(std, Y.shape)
     return {
-        "RMSE": float(np.sqrt(np.mean(error**2))),
-        "NLPD": float(-np.mean(norm.logpdf(error, scale=std))),
-        "coverage-90": float(np.mean(np.abs(error) < norm.ppf(0.95) * std)),
+        "RMSE": rmse(Y, mean),
+        "NLPD": nlpd(Y, mean, std),
+        "coverage-90": coverage(Y, mean, std),
     }

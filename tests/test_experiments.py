@@ -1,18 +1,54 @@
 import json
+import math
 
 import pytest
-from experiments.__main__ import main
+from experiments.__main__ import EXPERIMENTS, main
 from experiments.setting import DataFolderError
 
+MEASURES = {
+    "avletters": {"RMSE-16views", "RMSE-audio", "RMSE-audio-label", "F1"},
+    "fi-mrd": {"adjusted-rand"},
+    "oil-class": {"accuracy-70", "log-loss-70"},
+    "oil-map": {"nn-errors", "dimensions-kept", "imputation-RMSE-30", "imputation-RMSE-60"},
+    "peers": {"toy-RMSE", "toy-NLPD", "nutrimouse-RMSE", "pose-joint-distance"},
+    "pose": {"joint-distance", "NLPD", "coverage-90"},
+    "robustness": {"within-1-percent"},
+    "toy": {"signal-correlation", "dimensions-kept", "segmentation-correct", "coverage-90"},
+    "yale": {"shared-dimensions", "light-R2", "subject-silhouette", "retrieval-precision"},
+}
 
-def test_oil_map_quick(data_folder, tmp_path, capsys):
-    target = tmp_path / "oil.json"
-    main(["oil-map", "--quick", "--seeds", "1", "--data", str(data_folder), "--json", str(target),
-          "--results", str(tmp_path)])  # fmt: skip
-    content = json.loads(target.read_text())
-    measures = {row["measure"] for row in content["rows"]}
-    assert content["experiment"] == "oil-map"
-    assert measures == {"nn-errors", "dimensions-kept", "imputation-RMSE-30", "imputation-RMSE-60"}
+
+@pytest.fixture
+def quick(data_folder, tmp_path):
+    def run(name):
+        target = tmp_path / "rows.json"
+        main([name, "--quick", "--seeds", "1", "--data", str(data_folder), "--json", str(target),
+              "--results", str(tmp_path)])  # fmt: skip
+        return json.loads(target.read_text())
+
+    return run
+
+
+def test_every_experiment_is_tested():
+    assert set(MEASURES) == set(EXPERIMENTS)
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
+@pytest.mark.parametrize("name", sorted(set(EXPERIMENTS) - {"oil-map"}))
+def test_a_quick_run_gives_ours_beside_the_others(quick, name):
+    content = quick(name)
+    assert content["experiment"] == name
+    rows = content["rows"]
+    assert MEASURES[name] <= {row["measure"] for row in rows}
+    ours = [row for row in rows if row["ours"]]
+    assert ours
+    assert any(not row["ours"] for row in rows)
+    assert all(math.isfinite(row["value"]) for row in ours)
+
+
+def test_oil_map_quick(quick, tmp_path, capsys):
+    content = quick("oil-map")
+    assert {row["measure"] for row in content["rows"]} == MEASURES["oil-map"]
     errors = {row["method"]: row for row in content["rows"] if row["measure"] == "nn-errors"}
     assert errors["Bayesian GP-LVM"]["value"] < errors["PCA"]["value"]
     assert errors["Bayesian GP-LVM"]["published"] == 1
