@@ -1,9 +1,14 @@
 """Cholesky factorisation that never fails silently."""
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float
+
+T = TypeVar("T")
 
 DEFAULT_JITTER = 1e-6
 """Relative jitter at the foot of the ladder: small beside any noise we can resolve."""
@@ -54,3 +59,14 @@ def whiten(L: Float[Array, "M M"], S: Float[Array, "M M"]) -> Float[Array, "M M"
 def log_determinant(L: Float[Array, "M M"]) -> Float[Array, ""]:
     """log|LLᵀ| from the triangular factor."""
     return 2.0 * jnp.sum(jnp.log(jnp.diagonal(L)))
+
+
+def map_factorising(function: Callable[[Any], T], rows: Any, batch_size: int) -> T:
+    """Map a function that factorises or solves over leading axes, in batches on a GPU.
+
+    On a CPU one by one: jaxlib runs batched LAPACK calls on the pool that they wait for, and
+    two at once can wait for ever (jaxlib 0.10.2, as many threads as calls).
+    """
+    if jax.default_backend() == "cpu":
+        return jax.lax.map(function, rows)
+    return jax.lax.map(function, rows, batch_size=batch_size)

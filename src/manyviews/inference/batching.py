@@ -7,6 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from ..linalg import map_factorising
+
 FEWEST = 3  # fewer of a kind are simply written out
 BATCH_ENTRIES = 4_000_000  # numbers alive at once that a batch of views may ask for
 
@@ -16,14 +18,13 @@ def map_alike(
 ) -> list[Any]:
     """Apply a function to each position of the argument lists.
 
-    Positions whose arguments have the same structure and shapes are stacked and mapped over
-    in batches, so the compiled program does not grow with their number. Results must be
-    pytrees of arrays.
+    Positions whose arguments have the same structure and shapes are stacked and mapped over,
+    so the compiled program does not grow with their number. Results must be pytrees of arrays.
 
     Parameters
     ----------
     entries
-        Size of the largest intermediate array of one call; it limits the batches.
+        Size of the largest intermediate array of one call; it limits the batches on a GPU.
     """
     places: dict[Any, list[int]] = {}
     for place, items in enumerate(zip(*arguments, strict=True)):
@@ -39,8 +40,8 @@ def map_alike(
         static = arrays[0][1]
         stacked = jax.tree_util.tree_map(lambda *x: jnp.stack(x), *[a for a, _ in arrays])
         batch = max(1, min(len(group), BATCH_ENTRIES // max(entries, 1)))
-        together = jax.lax.map(
-            lambda a, static=static: function(*eqx.combine(a, static)), stacked, batch_size=batch
+        together = map_factorising(
+            lambda a, static=static: function(*eqx.combine(a, static)), stacked, batch
         )
         for i, place in enumerate(group):
             results[place] = jax.tree_util.tree_map(lambda x, i=i: x[i], together)
