@@ -35,8 +35,8 @@ from .faces import relevance_picture, strips
 from .setting import Setting
 from .table import Row, printed, summarise
 
-HELD = Stage("lbfgs", 300, hold=("noise", "kernel.*variance"))
-STAGES = (HELD, Stage("adam", 500), Stage("lbfgs", 500))
+HELD = Stage("lbfgs", 200, hold=("noise", "kernel.*variance"))
+STAGES = (HELD, Stage("adam", 200), Stage("lbfgs", 200))
 
 
 class Choice(NamedTuple):
@@ -56,15 +56,9 @@ class Choice(NamedTuple):
         return f"Q={self.n_components}, {self.start}, {self.private}, {self.n_modes} mode(s)"
 
 
-CHOICES = tuple(
-    Choice(*each)
-    for each in product(
-        (5, 10, 25),
-        ("concatenated", "separate"),
-        ("posterior", "nearest", "blend", "conditional"),
-        (1, 5),
-    )
-)
+TREATMENTS = ("posterior", "nearest", "blend", "conditional")
+GRID = product((5, 10, 25), ("concatenated", "separate"), TREATMENTS, (1, 5))
+CHOICES = tuple(Choice(*each) for each in GRID)
 
 
 def run(setting: Setting) -> list[Row]:
@@ -98,9 +92,6 @@ def labelled_rows(setting: Setting, data: Tables) -> list[Row]:
     return rows + speaker_rows(setting, problem, model)
 
 
-# ---------------------------------------------------------------------- prediction
-
-
 def prediction_rows(setting: Setting, problem: Problem) -> tuple[list[Row], MRD, np.ndarray]:
     """Ours with several seeds and the baselines; the last model and its last prediction."""
     began = time.perf_counter()
@@ -123,9 +114,9 @@ def prediction_rows(setting: Setting, problem: Problem) -> tuple[list[Row], MRD,
 
 
 def fit(setting: Setting, views: Tables, choice: Choice, seed: int) -> MRD:
-    """RBF-ARD, 50 inducing inputs; noise and signal variance are held at first, as published."""
+    """RBF-ARD, 30 inducing inputs; noise and signal variance are held at first, as published."""
     quick = {"n_inducing": 10, "stages": (Stage("lbfgs", 30),)} if setting.quick else {}
-    options: dict[str, Any] = {"n_inducing": 50, "stages": STAGES} | quick
+    options: dict[str, Any] = {"n_inducing": 30, "stages": STAGES} | quick
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return MRD(
@@ -156,9 +147,6 @@ def choose(setting: Setting, problem: Problem) -> dict[str, Choice]:
         guess = predict(models[choice.shape], problem, inner, measure, choice)
         best[measure] = min(best[measure], (problem.error(guess, inner), choice))
     return {measure: choice for measure, (_, choice) in best.items()}
-
-
-# ---------------------------------------------------------------------- who speaks
 
 
 def speaker_rows(setting: Setting, problem: Problem, model: MRD) -> list[Row]:
