@@ -13,6 +13,7 @@ from manyviews.errors import DataError, LowSignalError, OptionError
 from manyviews.inference.batching import map_alike
 from manyviews.inference.bound import Model, evidence_bound
 from manyviews.inference.initialise import compact_view, joint_means, share_out
+from manyviews.inference.objective import Objective
 from manyviews.latent import StandardNormal
 from manyviews.mappings import CollapsedGP, make_outputs
 
@@ -116,6 +117,16 @@ def test_a_missing_row_leaves_its_view_and_nothing_else(rng):
     seen = np.r_[0:3, 6:12]
     expected = model.views[1].expected_log_likelihood(q[seen], make_outputs(Y[1][seen])).value
     np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_sixty_views_do_not_wait_for_one_another(rng):
+    """Batched LAPACK calls of jaxlib 0.10 did, for ever, on a machine of two cores."""
+    model = random_model(rng, 57, N=40, M=20)
+    outputs = tuple(make_outputs(rng.standard_normal((40, 1))) for _ in range(57))
+    objective = Objective(model, outputs)
+    values = {objective(objective.start)[0] for _ in range(5)}
+    assert len(values) == 1
+    assert np.isfinite(values.pop())
 
 
 # ---------------------------------------------------------------------- starts
@@ -257,6 +268,20 @@ def test_known_private_dimensions_sharpen_the_answer(model, data):
     _, prior = model.predict(known, "right", return_std=True)
     _, near = model.predict(known, "right", return_std=True, private="nearest")
     assert near.mean() < 0.7 * prior.mean()
+
+
+def test_less_evidence_makes_positions_less_certain(model, data):
+    known = {"left": data[0]["left"][60:]}
+    doubtful = clone(model).set_params(evidence_power=0.05)
+    doubtful.__dict__.update({k: v for k, v in vars(model).items() if k.endswith("_")})
+    _, sure = model.transform(known, return_std=True)
+    _, unsure = doubtful.transform(known, return_std=True)
+    (shared,) = model.shared()
+    assert unsure[:, shared].mean() > 2 * sure[:, shared].mean()
+    np.testing.assert_allclose(doubtful.score_samples(known), model.score_samples(known), rtol=1e-6)
+    doubtful.evidence_power = {"left": 1.5}
+    with pytest.raises(OptionError, match="evidence_power"):
+        doubtful.transform(known)
 
 
 def test_modes_are_weighted_and_sorted(model, data):
