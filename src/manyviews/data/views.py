@@ -71,7 +71,7 @@ def as_views(data: Any, align: str = "union") -> Views:
         lengths = {name: len(table) for name, table in tables.items()}
         if len(set(lengths.values())) > 1:
             raise DataError(f"views of arrays must have equally many rows, got {lengths}")
-        samples = pd.RangeIndex(next(iter(lengths.values())))
+        samples: pd.Index = pd.RangeIndex(next(iter(lengths.values())))
     else:
         indexed = [tables[name].index for name in tables if labelled[name]]
         samples = _common_index(indexed, align)
