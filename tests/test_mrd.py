@@ -478,6 +478,19 @@ def test_file_round_trip(model, data, tmp_path):
     assert json.dumps(again.samples_) == json.dumps(model.samples_)
 
 
+def test_samples_named_by_days_survive_a_file(data, tmp_path):
+    days = pd.date_range("2026-01-01", periods=80)
+    views = {name: pd.DataFrame(view, index=days) for name, view in data[0].items()}
+    options = {"n_inducing": 10, "max_iter": 10, "n_restarts": 1, "signal_check": "off"}
+    model = MRD(3, random_state=0, **options).fit(views)
+    model.save(tmp_path / "days.safetensors")
+    again = manyviews.load(tmp_path / "days.safetensors")
+    assert again.samples_ == model.samples_
+    np.testing.assert_array_equal(
+        again.traverse(0, "left", at=days[3]), model.traverse(0, "left", at=days[3])
+    )
+
+
 def test_same_seed_same_result(data):
     a, b = (MRD(4, n_inducing=10, max_iter=20, random_state=3, signal_check="off").fit(data[0])
             for _ in range(2))  # fmt: skip

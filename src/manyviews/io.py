@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
@@ -86,6 +87,8 @@ def _encode(node: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
         return node
     if isinstance(node, np.generic):
         return node.item()
+    if isinstance(node, pd.Timestamp):
+        return {"time": node.isoformat()}
     if isinstance(node, jax.Array | np.ndarray):
         if node.dtype.kind in "OUS":
             return {"words": node.tolist()}
@@ -127,6 +130,8 @@ def _decode(node: Any, tensors: dict[str, np.ndarray]) -> Any:
     if "tensor" in node:
         array = tensors[node["tensor"]]
         return jnp.asarray(array) if node["kind"] == "jax" else array
+    if "time" in node:
+        return pd.Timestamp(node["time"])
     if "words" in node:
         return np.asarray(node["words"])
     if "dict" in node:
