@@ -30,7 +30,7 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
     columns, p(class) ∝ Π_c N(code_c; m_c, v_c + τ²), mixed over the modes of q(x*). For several
     labels per sample every column is decided on its own. The model would trust its labels too
     much (they are exact, so their noise goes to zero); τ² says how far n labels can be trusted:
-    by default it is set so that no probability exceeds 1 - 1/(n+2), the rule of succession;
+    by default an output that equals its code is given odds of n+1 to 1 (rule of succession);
     with ``calibration_folds`` it is the variance of the best log loss on training samples held
     out, fold by fold.
 
@@ -180,7 +180,7 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         return {"X": pd.DataFrame(table, index=X.index) if isinstance(X, pd.DataFrame) else table}
 
     def _encode(self, y: Any, n_samples: int) -> Float[np.ndarray, "N C"]:
-        """Labels as -1 / +1, a column per class; one column is enough for two classes."""
+        """Labels as -1 / +1, a column per class (or per label); NaN where there is none."""
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
         values = y.to_numpy() if isinstance(y, pd.Series | pd.DataFrame) else np.asarray(y)
