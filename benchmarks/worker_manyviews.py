@@ -99,6 +99,7 @@ class ManyviewsLibrary:
         Y, mu = self.problem["Y"], self.problem["mu"]
         options = FitOptions(
             n_components=mu.shape[1], n_inducing=(len(self.problem["Z"]),), kernels=("rbf",),
+            noise_floors=(0.0,),
             init=mu, inducing="kmeans", missing="auto", n_restarts=RESTARTS,
             plans=resolve_stages(None, max_iter, [Y], mu.shape[1]),
             tolerance=1e-5, positive="log", jitter=DEFAULT_JITTER, seed=0, verbose=0,

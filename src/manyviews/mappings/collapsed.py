@@ -25,12 +25,14 @@ class CollapsedGP(Mapping):
         F = (ND/2) log(β/2π) + (D/2) log|K| - (D/2) log|K+βΨ2| - (β/2) tr YYᵀ
             + (β²/2) tr(YᵀΨ1(K+βΨ2)⁻¹Ψ1ᵀY) - (βD/2) ψ0 + (βD/2) tr(K⁻¹Ψ2),
 
-    computed from L = chol K, A = L⁻¹Ψ2L⁻ᵀ and chol(I + βA).
+    computed from L = chol K, A = L⁻¹Ψ2L⁻ᵀ and chol(I + βA). The noise variance is ``floor`` plus
+    a free positive parameter.
     """
 
     kernel: Kernel
     inducing: Parameter
     noise: Parameter
+    floor: Float[Array, ""]
     jitter: float = eqx.field(static=True)
 
     def __init__(
@@ -39,14 +41,16 @@ class CollapsedGP(Mapping):
         inducing: ArrayLike,
         noise: ArrayLike = 0.01,
         jitter: float = DEFAULT_JITTER,
+        floor: ArrayLike = 0.0,
     ):
         self.kernel = kernel
         self.inducing = parameter(inducing)
         self.noise = positive(noise)
+        self.floor = jnp.asarray(floor, self.noise.raw.dtype)
         self.jitter = jitter
 
     def noise_variance(self) -> Float[Array, ""]:
-        return self.noise.value
+        return self.noise.value + self.floor
 
     def relevance(self) -> Float[Array, " Q"]:
         return self.kernel.relevance(self.inducing.raw.shape[1])
@@ -56,14 +60,14 @@ class CollapsedGP(Mapping):
         return min(n_rows * M * (M + 1) // 2, BLOCK_ENTRIES)
 
     def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
-        beta = 1.0 / self.noise.value
+        beta = 1.0 / self.noise_variance()
         stats = self._statistics(q, outputs.weights)
         if isinstance(outputs, ScatteredOutputs):
             return Evidence(_scattered_bound(stats, beta, outputs), stats.jitter)
         return Evidence(_patterned_bound(stats, beta, outputs), stats.jitter)
 
     def posterior(self, q: Gaussian, outputs: Outputs) -> GPPosterior:
-        beta = 1.0 / self.noise.value
+        beta = 1.0 / self.noise_variance()
         stats = self._statistics(q, outputs.weights)
         if isinstance(outputs, ScatteredOutputs):
             inner = stats.inner_factor(0, beta)[None]
@@ -81,7 +85,7 @@ class CollapsedGP(Mapping):
         return GPPosterior(
             kernel=self.kernel,
             Z=self.inducing.value,
-            noise=self.noise.value,
+            noise=self.noise_variance(),
             L=stats.L,
             inner=inner,
             weights=solve_triangular(stats.L, means, lower=True, trans="T"),

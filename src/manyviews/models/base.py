@@ -29,6 +29,7 @@ ACTIVE_THRESHOLD = 5e-3
 """A dimension counts as active when its relevance exceeds this share of the largest."""
 
 MIN_SAMPLES = 3
+DEFAULT_NOISE_FLOOR = 1e-6  # of a view's variance
 LARGEST_COVARIANCE = 5_000  # columns; beyond, one row's covariance takes 200 MB
 
 
@@ -63,6 +64,7 @@ class VariationalEstimator(BaseEstimator):
         scaled: Sequence[Float[np.ndarray, "N _"]],
         kernels: Sequence[str | Kernel],
         n_inducing: Sequence[int | None],
+        noise_floors: Sequence[float],
         max_components: int,
     ) -> FitOptions:
         """The estimator's parameters as the core wants them, defaults filled in."""
@@ -81,6 +83,7 @@ class VariationalEstimator(BaseEstimator):
             n_components=n_components,
             n_inducing=tuple(counts),
             kernels=tuple(kernels),
+            noise_floors=tuple(float(floor) for floor in noise_floors),
             init=self.init,
             inducing=self.inducing,
             missing=self.missing,

@@ -1,7 +1,7 @@
 """The Bayesian GP-LVM: one view, independent latent points (002)."""
 
 import os
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..inference.diagnostics import check_signal
 from ..io import register_record
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER
-from .base import MIN_SAMPLES, VariationalEstimator
+from .base import DEFAULT_NOISE_FLOOR, MIN_SAMPLES, VariationalEstimator
 from .core import fit_core
 
 
@@ -47,6 +47,9 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         How the first inducing inputs are chosen from the latent means.
     scaling : {"view", "column", "none"}, default="view"
         Divide the centred data by one number, by one per column, or not at all.
+    noise_floor : float, default=1e-6
+        Smallest noise variance, as a share of the data's variance: exact data (labels,
+        counts of a few values) could otherwise be given any density.
     missing : {"auto", "exact", "shared"}, default="auto"
         Treatment of NaN: exact by missing pattern, or one posterior covariance for all
         columns; ``"auto"`` is exact up to 16 patterns.
@@ -105,6 +108,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         "kernel": [str, Kernel],
         "init": [StrOptions({"pca", "ppca", "random"}), "array-like"],
         "scaling": [StrOptions({"view", "column", "none"})],
+        "noise_floor": [Interval(Real, 0, 1, closed="left")],
     }
 
     def __init__(
@@ -116,6 +120,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         init: Any = "ppca",
         inducing: str = "kmeans",
         scaling: str = "view",
+        noise_floor: float = DEFAULT_NOISE_FLOOR,
         missing: str = "auto",
         n_restarts: int = 1,
         max_iter: int = 1000,
@@ -135,6 +140,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         self.init = init
         self.inducing = inducing
         self.scaling = scaling
+        self.noise_floor = noise_floor
         self.missing = missing
         self.n_restarts = n_restarts
         self.max_iter = max_iter
@@ -157,7 +163,9 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
         self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
         scaled = self.scaling_.apply(Y)
-        options = self._fit_options([scaled], [self.kernel], [self.n_inducing], scaled.shape[1])
+        options = self._fit_options(
+            [scaled], [self.kernel], [self.n_inducing], [self.noise_floor], scaled.shape[1]
+        )
         self.core_, self.fit_info_ = fit_core([scaled], ["X"], options)
         self.relevance_ = self._publish_core()[0]
         view = self.core_.model.views[0]

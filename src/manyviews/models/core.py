@@ -40,6 +40,7 @@ class FitOptions:
     n_components: int
     n_inducing: tuple[int, ...]
     kernels: tuple[str | Kernel, ...]
+    noise_floors: tuple[float, ...]
     init: Any
     inducing: str
     missing: str
@@ -118,11 +119,13 @@ def starting_model(
     ):
         means = means + 0.3 * rng.standard_normal(means.shape)
     views = []
-    for Y, named_kernel, n_inducing in zip(data, options.kernels, options.n_inducing, strict=True):
+    by_view = zip(data, options.kernels, options.n_inducing, options.noise_floors, strict=True)
+    for Y, named_kernel, n_inducing, floor in by_view:
         variance = float(np.nanvar(Y))
         Z = inducing_inputs(means, n_inducing, options.inducing, rng)  # type: ignore[arg-type]
         kernel = initial_kernel(named_kernel, means, variance)
-        views.append(CollapsedGP(kernel, Z, variance / INITIAL_SIGNAL_TO_NOISE, options.jitter))
+        noise = variance / INITIAL_SIGNAL_TO_NOISE
+        views.append(CollapsedGP(kernel, Z, noise, options.jitter, floor * variance))
     return with_positive_transform(Model(StandardNormal(means), tuple(views)), options.positive)
 
 

@@ -14,7 +14,7 @@ from ..inference.diagnostics import check_signal
 from ..io import register_record
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER
-from .base import MIN_SAMPLES, VariationalEstimator
+from .base import DEFAULT_NOISE_FLOOR, MIN_SAMPLES, VariationalEstimator
 from .core import fit_core
 from .generation import Generation
 from .multiview import check_views
@@ -45,6 +45,9 @@ class MRD(Generation):
     inducing : {"kmeans", "subset"}, default="kmeans"
     scaling : {"view", "column", "none"} or dict by view, default="view"
         Divide each centred view by one number, by one per column, or not at all.
+    noise_floor : float or dict by view, default=1e-6
+        Smallest noise variance, as a share of the view's variance: exact data (labels, counts
+        of a few values) could otherwise be given any density.
     align : {"union", "intersection"}, default="union"
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
     split_columns : bool, default=False
@@ -88,6 +91,7 @@ checkpoint, random_state, verbose
         "kernel": [str, Kernel, dict],
         "init": [StrOptions({"concatenated", "separate", "random"}), "array-like"],
         "scaling": [StrOptions({"view", "column", "none"}), dict],
+        "noise_floor": [Interval(Real, 0, 1, closed="left"), dict],
         "align": [StrOptions({"union", "intersection"})],
         "split_columns": ["boolean"],
         "evidence_power": [Interval(Real, 0, 1, closed="right"), dict],
@@ -102,6 +106,7 @@ checkpoint, random_state, verbose
         init: Any = "concatenated",
         inducing: str = "kmeans",
         scaling: str | dict[str, str] = "view",
+        noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         split_columns: bool = False,
         evidence_power: float | dict[str, float] = 1.0,
@@ -124,6 +129,7 @@ checkpoint, random_state, verbose
         self.init = init
         self.inducing = inducing
         self.scaling = scaling
+        self.noise_floor = noise_floor
         self.align = align
         self.split_columns = split_columns
         self.evidence_power = evidence_power
@@ -172,6 +178,7 @@ checkpoint, random_state, verbose
             scaled,
             self._by_view(self.kernel, "kernel", "rbf"),
             self._by_view(self.n_inducing, "n_inducing", None),
+            self._by_view(self.noise_floor, "noise_floor", DEFAULT_NOISE_FLOOR),
             max_components=sum(min(Y.shape) for Y in scaled),
         )
         self.core_, self.fit_info_ = fit_core(scaled, found.names, options)

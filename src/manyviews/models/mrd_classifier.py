@@ -19,6 +19,7 @@ from .cross_view import TREATMENTS
 from .mrd import MRD
 
 LABELS = "labels"
+LABEL_NOISE_FLOOR = 0.01  # of the codes' variance; without one, exact labels outweigh all else
 
 
 @register_record
@@ -109,6 +110,9 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         samples = next(iter(frames.values())).index
         if fold and isinstance(model.n_inducing, int):
             model.n_inducing = min(model.n_inducing, len(samples))
+        floors = model.noise_floor
+        floors = floors if isinstance(floors, dict) else dict.fromkeys(frames, floors)
+        model.noise_floor = {LABELS: LABEL_NOISE_FLOOR, **floors}
         labels = pd.DataFrame(codes, index=samples, columns=[str(c) for c in self.classes_])
         return model.fit({**frames, LABELS: labels})
 
