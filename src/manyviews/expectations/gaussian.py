@@ -1,6 +1,7 @@
 """The distribution that every expectation is taken under."""
 
 import equinox as eqx
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 
@@ -12,3 +13,9 @@ class Gaussian(eqx.Module):
 
     def __getitem__(self, rows: object) -> "Gaussian":
         return Gaussian(self.mean[rows], self.variance[rows])
+
+    def kl(self, prior: "Gaussian") -> Float[Array, "*N"]:
+        """KL(q(x_n) ‖ p(x_n)) row by row: ½ Σ_q [S/V + (μ-m)²/V - 1 - log(S/V)]."""
+        ratio = self.variance / prior.variance
+        misfit = (self.mean - prior.mean) ** 2 / prior.variance
+        return 0.5 * jnp.sum(ratio + misfit - 1.0 - jnp.log(ratio), axis=-1)

@@ -30,7 +30,7 @@ class Bound(NamedTuple):
 
 def evidence_bound(model: Model, outputs: tuple[Outputs, ...]) -> Bound:
     """Evaluate the bound of a model on the outputs of its views."""
-    q = model.latent.marginals()
+    q, kl = model.latent.infer()
     evidence = map_alike(
         lambda view, y: view.expected_log_likelihood(q, y),
         model.views,
@@ -38,7 +38,6 @@ def evidence_bound(model: Model, outputs: tuple[Outputs, ...]) -> Bound:
         entries=max(view.size(q.mean.shape[0]) for view in model.views),
     )
     views = jnp.stack([e.value for e in evidence])
-    kl = model.latent.kl()
     jitter = jnp.stack([e.jitter for e in evidence])
     noise = jnp.stack([v.noise_variance() for v in model.views])
     return Bound(views.sum() - kl, views, kl, jitter, noise)

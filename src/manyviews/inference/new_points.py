@@ -16,7 +16,6 @@ from jaxtyping import Array, Float, Int
 
 from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
-from ..latent import LatentSpace
 from ..mappings import GPPosterior
 from ..mappings.rows import RowEvidence, row_evidence
 from .batching import map_alike
@@ -36,7 +35,8 @@ class NewPoints(NamedTuple):
 
 
 def infer_new_points(
-    latent: LatentSpace,
+    prior: Gaussian,
+    train: Gaussian,
     posteriors: tuple[GPPosterior, ...],
     rows: tuple[Float[np.ndarray, "N _"], ...],
     starts: Int[np.ndarray, "N S"],
@@ -50,6 +50,10 @@ def infer_new_points(
 
     Parameters
     ----------
+    prior
+        p(x*) of every new row.
+    train
+        q(x) of the training rows.
     starts
         For every row the training points to start from (see :func:`nearest_rows`).
     powers
@@ -64,7 +68,6 @@ def infer_new_points(
     if n_optimised is None:
         n_optimised = 5 if any(np.isnan(Y).any() for Y in rows) else 2
     n_rows = rows[0].shape[0]
-    train = latent.marginals()
     means, variances, bounds = [], [], []
     with single_threaded_blas():
         for begin in range(0, n_rows, ROW_BUCKETS[-1]):
@@ -77,7 +80,8 @@ def infer_new_points(
             )
             starting = train[jnp.asarray(starts[padded])]
             keep = min(n_optimised, starts.shape[1])
-            q, bound = _infer(latent, evidences, starting, keep, iterations, tolerance)
+            known = prior[jnp.asarray(padded)]
+            q, bound = _infer(known, evidences, starting, keep, iterations, tolerance)
             means.append(np.asarray(q.mean)[: here.size])
             variances.append(np.asarray(q.variance)[: here.size])
             bounds.append(np.asarray(bound)[: here.size])
@@ -88,7 +92,7 @@ def infer_new_points(
 
 @eqx.filter_jit
 def _infer(
-    latent: LatentSpace,
+    prior: Gaussian,
     evidences: tuple[RowEvidence, ...],
     starting: Gaussian,
     keep: int,
@@ -97,13 +101,15 @@ def _infer(
 ) -> tuple[Gaussian, Float[Array, "N S"]]:
     n_rows, _, Q = starting.mean.shape
 
-    def negative_bound(q: Gaussian, parts: tuple[RowEvidence, ...]) -> Float[Array, " n"]:
+    def negative_bound(
+        q: Gaussian, prior: Gaussian, parts: tuple[RowEvidence, ...]
+    ) -> Float[Array, " n"]:
         n, M = q.mean.shape[0], max(part.Z.shape[0] for part in parts)
         gains = map_alike(lambda part: part(q), parts, entries=n * M * (M + 1) // 2)
-        return latent.new_point_kl(q) - sum(gains)
+        return q.kl(prior) - sum(gains)
 
     by_start = jax.tree_util.tree_map(lambda a: jnp.swapaxes(a, 0, 1), starting)
-    screened = jax.lax.map(lambda q: negative_bound(q, evidences), by_start)
+    screened = jax.lax.map(lambda q: negative_bound(q, prior, evidences), by_start)
     screened = jnp.where(jnp.isfinite(screened), screened, jnp.inf)
     chosen = jnp.argsort(screened, axis=0, stable=True)[:keep].T  # rows x keep
     row = jnp.repeat(jnp.arange(n_rows), keep)
@@ -112,7 +118,8 @@ def _infer(
     repeated = tuple(evidence.take(row) for evidence in evidences)
 
     def function(x: Float[Array, "n V"]) -> Float[Array, " n"]:
-        return negative_bound(Gaussian(x[:, :Q], jnp.exp(jnp.clip(x[:, Q:], -40, 40))), repeated)
+        q = Gaussian(x[:, :Q], jnp.exp(jnp.clip(x[:, Q:], -40, 40)))
+        return negative_bound(q, prior[row], repeated)
 
     start = jnp.concatenate([mean, jnp.log(variance)], axis=1)
     scale = jnp.concatenate([variance, jnp.full_like(variance, 2.0)], axis=1)

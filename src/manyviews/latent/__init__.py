@@ -1,6 +1,8 @@
 """Latent spaces: prior, posterior and the KL between them."""
 
-from .base import LatentSpace
+from .base import Inferred, LatentSpace
+from .sequences import Sequences, make_sequences
 from .standard_normal import StandardNormal
+from .temporal import Temporal
 
-__all__ = ["LatentSpace", "StandardNormal"]
+__all__ = ["Inferred", "LatentSpace", "Sequences", "StandardNormal", "Temporal", "make_sequences"]

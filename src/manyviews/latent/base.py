@@ -1,6 +1,7 @@
 """What a latent space is: a prior, an approximate posterior, and the KL between them."""
 
 from abc import abstractmethod
+from typing import NamedTuple
 
 import equinox as eqx
 from jaxtyping import Array, Float
@@ -8,25 +9,32 @@ from jaxtyping import Array, Float
 from ..expectations import Gaussian
 
 
+class Inferred(NamedTuple):
+    """The marginals q(x_n), which are all that views see, and KL(q(X) ‖ p(X))."""
+
+    marginals: Gaussian
+    kl: Float[Array, ""]
+
+
 class LatentSpace(eqx.Module):
     """Owner of p(X) and q(X).
 
     The views see nothing but the marginals (002 eq. 24); the prior appears nowhere but
-    in :meth:`kl` (002 §3.3). A new prior is one subclass.
+    in the KL (002 §3.3). A new prior is one subclass.
     """
 
     @abstractmethod
-    def marginals(self) -> Gaussian:
-        """The marginals q(x_n)."""
-
-    @abstractmethod
-    def kl(self) -> Float[Array, ""]:
-        """KL(q(X) ‖ p(X))."""
-
-    @abstractmethod
-    def new_point_kl(self, q: Gaussian) -> Float[Array, " N"]:
-        """KL(q(x*) ‖ p(x* | training latents)), row by row, for points not trained on."""
+    def infer(self) -> Inferred:
+        """The marginals and the KL, which often come from the same computation."""
 
     @abstractmethod
     def prior(self, n_points: int) -> Gaussian:
-        """Marginal prior of new points."""
+        """Marginal prior of new points of which nothing is known."""
+
+    def marginals(self) -> Gaussian:
+        """The marginals q(x_n)."""
+        return self.infer().marginals
+
+    def kl(self) -> Float[Array, ""]:
+        """KL(q(X) ‖ p(X))."""
+        return self.infer().kl

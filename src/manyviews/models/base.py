@@ -124,9 +124,11 @@ class VariationalEstimator(BaseEstimator):
         rows = tuple(scaled)
         starts = nearest_rows(rows, self.core_.data, max(self.n_starts, n_modes or 1))
         core = self.core_
+        prior = core.model.latent.prior(len(rows[0]))
         return infer_new_points(
-            core.model.latent, core.posteriors, rows, starts, powers=powers, n_optimised=n_modes
-        )
+            prior, core.marginals(), core.posteriors, rows, starts,
+            powers=powers, n_optimised=n_modes,
+        )  # fmt: skip
 
     def _score_rows(
         self, scaled: Sequence[Float[np.ndarray, "N _"]], method: str
@@ -137,7 +139,7 @@ class VariationalEstimator(BaseEstimator):
         found, posteriors = self._infer(scaled), self.core_.posteriors
         bound = found.bound
         if method == "augmented" or (method == "auto" and all(p.exact for p in posteriors)):
-            bound = -np.array(self.core_.model.latent.new_point_kl(found.q))
+            bound = -np.array(found.q.kl(self.core_.model.latent.prior(len(scaled[0]))))
             for posterior, rows in zip(posteriors, scaled, strict=True):
                 if np.isnan(rows).all():
                     continue

@@ -1,0 +1,178 @@
+"""Latent points that move along sequences: a GP prior over time (002 §3.3.2, 000 §4.3)."""
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
+
+from ..errors import OptionError
+from ..expectations import Gaussian
+from ..kernels import Kernel
+from ..linalg import map_factorising, safe_cholesky
+from ..parameters import Parameter, parameter, positive
+from .base import Inferred, LatentSpace
+from .dense import Smoothed, smooth_dense
+from .kalman import smooth_states
+from .sequences import Sequences, make_sequences
+from .state_space import has_state_space, simulate, state_space
+
+LONG = 256
+"""Rows of a sequence from which the state-space path is the faster one."""
+
+NOTHING = 1e-17  # the precision of a site that says nothing
+
+Path = Literal["auto", "dense", "state-space"]
+
+
+class Temporal(LatentSpace):
+    """p(x_q) = GP(0, k_q(t, t')) within every sequence, sequences independent.
+
+    The posterior is the prior times one Gaussian site per row and dimension,
+
+        q(x_q) ∝ p(x_q) Π_n N(m_nq | x_nq, 1/λ_nq) = N(Kμ̄, (K⁻¹ + Λ)⁻¹),  μ̄ = Λ(m - μ),
+
+    which is the family of 002 eq. 33 with free (m, λ) in the place of (μ̄, λ): the means stay
+    near the targets m while the kernel is learnt. Rows added with λ = 0 are predictions.
+
+    Parameters
+    ----------
+    sequences
+        Rows with their inputs; see :func:`~manyviews.latent.sequences.make_sequences`.
+    kernels
+        One for all dimensions, or one each.
+    target, precision
+        m and λ.
+    path : {"auto", "dense", "state-space"}
+        Cholesky by sequence, or filter and smoother in linear time, which Matérn kernels,
+        bias, white and their sums allow over one input. ``"auto"`` takes the latter, where
+        it can, for sequences of ``LONG`` rows or more.
+    """
+
+    sequences: Sequences
+    kernels: tuple[Kernel, ...]
+    target: Parameter
+    precision: Parameter
+    path: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        sequences: Sequences,
+        kernels: tuple[Kernel, ...],
+        target: ArrayLike,
+        precision: ArrayLike = 1.0,
+        path: Path = "auto",
+    ):
+        n_columns = sequences.inputs.shape[1]
+        able = n_columns == 1 and all(has_state_space(kernel) for kernel in kernels)
+        if path == "state-space" and not able:
+            raise OptionError(
+                "the state-space path needs one input and Matérn kernels, bias, white or sums"
+            )
+        if len(kernels) not in {1, np.shape(target)[1]}:
+            raise OptionError(
+                f"one kernel for all {np.shape(target)[1]} dimensions, or one for each, is "
+                f"needed; got {len(kernels)}"
+            )
+        if path == "auto":
+            path = "state-space" if able and sequences.longest() >= LONG else "dense"
+        self.sequences = sequences
+        self.kernels = tuple(kernel.with_dimensions(n_columns) for kernel in kernels)
+        self.target = parameter(target)
+        self.precision = positive(jnp.broadcast_to(jnp.asarray(precision), jnp.shape(target)))
+        self.path = path
+
+    def infer(self) -> Inferred:
+        found = self._smooth(self.target.value)
+        return Inferred(Gaussian(found.mean, found.variance), found.kl)
+
+    def prior(self, n_points: int) -> Gaussian:
+        """N(0, k(t, t)), averaged over the training inputs where the prior is not stationary."""
+        variances = self.prior_variances().mean(axis=0)
+        variance = jnp.broadcast_to(variances, (n_points, variances.size))
+        return Gaussian(jnp.zeros_like(variance), variance)
+
+    def prior_variances(self) -> Float[Array, "N Q"]:
+        """k_q(t_n, t_n)."""
+        columns = [kernel.diagonal(self.sequences.inputs) for kernel in self.kernels]
+        N, Q = self.target.raw.shape
+        return jnp.broadcast_to(jnp.stack(columns, axis=1), (N, Q))
+
+    def extended(
+        self, inputs: Float[np.ndarray, "n P"], code: Int[np.ndarray, " n"], rows: np.ndarray
+    ) -> "Temporal":
+        """Some of the rows, and after them new ones of which nothing is known yet."""
+        old = self.sequences
+        joint = make_sequences(
+            np.concatenate([np.asarray(old.inputs)[rows], inputs]),
+            np.concatenate([np.asarray(old.code)[rows], code]),
+        )
+        Q = self.target.raw.shape[1]
+        target = np.concatenate([np.asarray(self.target.value)[rows], np.zeros((len(code), Q))])
+        known = np.asarray(self.precision.value)[rows]
+        precision = np.concatenate([known, np.full((len(code), Q), NOTHING)])
+        return Temporal(joint, self.kernels, target, precision)
+
+    def sample(self, key: PRNGKeyArray, n_paths: int) -> Float[Array, "S N Q"]:
+        """Joint draws of all rows from q(X), by Matheron's rule.
+
+        A prior path f, seen through noisy sites, is corrected by the posterior mean of what is
+        missing: x = f + E[x | targets m - f - noise].
+        """
+        prior_key, site_key = jax.random.split(key)
+        f = self._prior_paths(prior_key, n_paths)
+        root = jnp.sqrt(self.precision.value)
+        noise = jax.random.normal(site_key, f.shape, f.dtype) / root
+        corrected = jax.lax.map(self._smooth_mean, self.target.value - f - noise)
+        return f + corrected
+
+    def _smooth_mean(self, target: Float[Array, "N Q"]) -> Float[Array, "N Q"]:
+        return self._smooth(target).mean
+
+    def _smooth(self, target: Float[Array, "N Q"]) -> Smoothed:
+        precision = self.precision.value
+        if self.path == "dense":
+            return smooth_dense(self.kernels, self.sequences, target, precision)
+        order = self.sequences.order
+        columns = (target[order].T, precision[order].T)
+        models = [state_space(k, self.sequences.step, self.sequences.first) for k in self.kernels]
+        if len(models) == 1:
+            run = jax.checkpoint(lambda column: smooth_states(models[0], *column))
+            mean, variance, kl = jax.lax.map(run, columns)
+        else:
+            found = [
+                jax.checkpoint(smooth_states)(model, m, lam)
+                for model, m, lam in zip(models, *columns, strict=True)
+            ]
+            mean, variance, kl = (jnp.stack(part) for part in zip(*found, strict=True))
+        back = jnp.argsort(order)
+        return Smoothed(mean.T[back], variance.T[back], jnp.sum(kl))
+
+    def _prior_paths(self, key: PRNGKeyArray, n_paths: int) -> Float[Array, "S N Q"]:
+        N, Q = self.target.raw.shape
+        sequences = self.sequences
+        kernels = self.kernels if len(self.kernels) > 1 else self.kernels * Q
+        keys = jax.random.split(key, Q)
+        if self.path == "state-space":
+            drawn = [
+                simulate(state_space(kernel, sequences.step, sequences.first), k, n_paths)
+                for kernel, k in zip(kernels, keys, strict=True)
+            ]
+            return jnp.stack(drawn, axis=2)[:, jnp.argsort(sequences.order)]
+        inputs = jnp.pad(sequences.inputs, ((0, 1), (0, 0)))
+        draws = jax.random.normal(key, (Q, n_paths, N + 1))
+        columns = []
+        for q, kernel in enumerate(kernels):
+            parts = []
+            for batch in sequences.batches:
+
+                def one_sequence(rows: Array, kernel: Kernel = kernel, q: int = q) -> Array:
+                    L, _ = safe_cholesky(kernel.gram(inputs[rows]), 1e-10)
+                    return L @ draws[q][:, rows].T
+
+                paths = map_factorising(one_sequence, batch, 1)
+                parts.append(paths.reshape(-1, n_paths))
+            columns.append(jnp.concatenate(parts)[sequences.place].T)
+        return jnp.stack(columns, axis=2)
