@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
 from manyviews import MRD, Stage
-from manyviews.inference.new_points import nearest_rows
+from manyviews.inference.neighbours import nearest_rows
 
 from .avletters_views import (
     FRAME,

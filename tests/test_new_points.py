@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from manyviews import BayesianGPLVM
-from manyviews.inference.new_points import infer_new_points, nearest_rows
+from manyviews.inference.neighbours import nearest_rows
+from manyviews.inference.new_points import infer_new_points
 
 
 @pytest.fixture(scope="module")

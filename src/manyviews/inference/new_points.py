@@ -129,31 +129,3 @@ def _infer(
     x = jnp.take_along_axis(x.reshape(n_rows, keep, 2 * Q), order[:, :, None], axis=1)
     value = jnp.take_along_axis(value, order, axis=1)
     return Gaussian(x[..., :Q], jnp.exp(x[..., Q:])), -value
-
-
-def nearest_rows(
-    new: tuple[Float[np.ndarray, "N _"], ...],
-    train: tuple[Float[np.ndarray, "T _"], ...],
-    n_neighbours: int,
-) -> Int[np.ndarray, "N S"]:
-    """Nearest training rows by mean squared difference over the columns both have.
-
-    Every view that both have counts alike, however many columns it has.
-    """
-    n_train = train[0].shape[0]
-    n_neighbours = min(n_neighbours, n_train)
-    found = []
-    for begin in range(0, new[0].shape[0], 1024):
-        distance = np.zeros((min(1024, new[0].shape[0] - begin), n_train))
-        shared = np.zeros_like(distance)
-        for Y, T in zip(new, train, strict=True):
-            y, t = Y[begin : begin + 1024], T
-            wy, wt = (~np.isnan(y)).astype(float), (~np.isnan(t)).astype(float)
-            y, t = np.nan_to_num(y), np.nan_to_num(t)
-            columns = wy @ wt.T
-            squares = (y**2) @ wt.T - 2.0 * y @ t.T + wy @ (t**2).T
-            distance += squares / np.maximum(columns, 1.0)
-            shared += columns > 0
-        distance = np.where(shared > 0, distance / np.maximum(shared, 1.0), np.inf)
-        found.append(np.argsort(distance, axis=1, kind="stable")[:, :n_neighbours])
-    return np.concatenate(found)

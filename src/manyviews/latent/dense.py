@@ -8,18 +8,21 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from ..kernels import Kernel
-from ..linalg import log_determinant, map_factorising
+from ..linalg import map_factorising
 from .sequences import Sequences
 
 BATCH_ENTRIES = 4_000_000  # numbers alive at once in a batch of sequences on a GPU
 
 
 class Smoothed(NamedTuple):
-    """Mean and variance of every row and dimension, and the KL of all."""
+    """Mean and variance of every row and dimension, and shares of the KL.
+
+    The shares are such that those of a sequence add up to its KL.
+    """
 
     mean: Float[Array, "N Q"]
     variance: Float[Array, "N Q"]
-    kl: Float[Array, ""]
+    kl: Float[Array, "N Q"]
 
 
 def smooth_dense(
@@ -44,23 +47,18 @@ def smooth_dense(
                 return jax.lax.map(lambda column: smooth_path(K[0], *column), (m.T, lam.T))
             return jax.lax.map(lambda column: smooth_path(*column), (K, m.T, lam.T))
 
-        mean, variance, kl = map_factorising(
+        found = map_factorising(
             jax.checkpoint(one_sequence), batch, max(1, BATCH_ENTRIES // entries)
         )
-        flat = [jnp.swapaxes(a, 1, 2).reshape(-1, target.shape[1]) for a in (mean, variance)]
-        parts.append((*flat, jnp.sum(kl)))
-    means, variances, kls = zip(*parts, strict=True)
-    return Smoothed(
-        jnp.concatenate(means)[sequences.place],
-        jnp.concatenate(variances)[sequences.place],
-        jnp.sum(jnp.stack(kls)),
-    )
+        parts.append([jnp.swapaxes(a, 1, 2).reshape(-1, target.shape[1]) for a in found])
+    whole = [jnp.concatenate(part)[sequences.place] for part in zip(*parts, strict=True)]
+    return Smoothed(*whole)
 
 
 def smooth_path(
     K: Float[Array, "T T"], target: Float[Array, " T"], precision: Float[Array, " T"]
-) -> tuple[Float[Array, " T"], Float[Array, " T"], Float[Array, ""]]:
-    """Mean, variances and KL of one path, without an inverse of K.
+) -> tuple[Float[Array, " T"], Float[Array, " T"], Float[Array, " T"]]:
+    """Mean, variances and shares of the KL of one path, without an inverse of K.
 
     With B = I + Λ^½KΛ^½ = LLᵀ and W = L⁻¹Λ^½K (002 §3.3.2, in terms of sites),
 
@@ -73,5 +71,5 @@ def smooth_path(
     mean = solve_triangular(L, root * target, lower=True) @ W
     variance = jnp.diagonal(K) - jnp.sum(W**2, axis=0)
     variance = jnp.maximum(variance, 1e-14 * jnp.diagonal(K))  # rounding can go below zero
-    gain = jnp.sum(precision * ((target - mean) * mean - variance))
-    return mean, variance, 0.5 * (log_determinant(L) + gain)
+    kl = jnp.log(jnp.diagonal(L)) + 0.5 * precision * ((target - mean) * mean - variance)
+    return mean, variance, kl

@@ -15,8 +15,8 @@ from .state_space import StateSpace
 
 def smooth_states(
     model: StateSpace, target: Float[Array, " N"], precision: Float[Array, " N"]
-) -> tuple[Float[Array, " N"], Float[Array, " N"], Float[Array, ""]]:
-    """Mean, variances and KL of q(x) ∝ p(x) Π_n N(m_n | x_n, 1/λ_n), rows in order.
+) -> tuple[Float[Array, " N"], Float[Array, " N"], Float[Array, " N"]]:
+    """Mean, variances and shares of the KL of q(x) ∝ p(x) Π_n N(m_n | x_n, 1/λ_n), rows in order.
 
     With the filter's predictions N(h, s) of every x_n, the KL is
 
@@ -50,7 +50,7 @@ def smooth_states(
     filtered = row @ H
     variance = filtered - jnp.sum(row * _apply(information, row), axis=1)
     variance = jnp.maximum(variance, 1e-14 * filtered)  # rounding can go below zero
-    kl = 0.5 * jnp.sum(
+    kl = 0.5 * (
         jnp.log1p(precision * spread)
         + weight * surprise**2
         - precision * ((target - smoothed) ** 2 + variance)

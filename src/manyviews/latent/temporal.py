@@ -85,8 +85,12 @@ class Temporal(LatentSpace):
         self.path = path
 
     def infer(self) -> Inferred:
-        found = self._smooth(self.target.value)
-        return Inferred(Gaussian(found.mean, found.variance), found.kl)
+        found = self.smooth()
+        return Inferred(Gaussian(found.mean, found.variance), jnp.sum(found.kl))
+
+    def smooth(self) -> Smoothed:
+        """Marginals, and the KL by row and dimension."""
+        return self._smooth(self.target.value)
 
     def prior(self, n_points: int) -> Gaussian:
         """N(0, k(t, t)), averaged over the training inputs where the prior is not stationary."""
@@ -148,7 +152,7 @@ class Temporal(LatentSpace):
             ]
             mean, variance, kl = (jnp.stack(part) for part in zip(*found, strict=True))
         back = jnp.argsort(order)
-        return Smoothed(mean.T[back], variance.T[back], jnp.sum(kl))
+        return Smoothed(mean.T[back], variance.T[back], kl.T[back])
 
     def _prior_paths(self, key: PRNGKeyArray, n_paths: int) -> Float[Array, "S N Q"]:
         N, Q = self.target.raw.shape

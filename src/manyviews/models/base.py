@@ -14,15 +14,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Scaling
+from ..data import Scaling, When
 from ..errors import DataError, OptionError
 from ..expectations import Gaussian
 from ..inference.diagnostics import FitInfo
-from ..inference.new_points import NewPoints, infer_new_points, nearest_rows
+from ..inference.neighbours import nearest_rows
+from ..inference.new_points import NewPoints, infer_new_points
+from ..inference.new_sequences import infer_sequences
+from ..latent import Temporal
 from ..io import write
 from ..kernels import Kernel
 from ..mappings.rows import augmented_evidence
 from .core import FitOptions, FittedCore, resolve_stages
+from .dynamics import Dynamics
 from .prediction import draw, moments
 
 ACTIVE_THRESHOLD = 5e-3
@@ -33,7 +37,7 @@ DEFAULT_NOISE_FLOOR = 1e-6  # of a view's variance
 LARGEST_COVARIANCE = 5_000  # columns; beyond, one row's covariance takes 200 MB
 
 
-class VariationalEstimator(BaseEstimator):
+class VariationalEstimator(Dynamics, BaseEstimator):
     """An estimator around one :class:`FittedCore` and one scaling per view."""
 
     _parameter_constraints: dict[str, list[Any]] = {
@@ -48,6 +52,7 @@ class VariationalEstimator(BaseEstimator):
         "signal_check": [StrOptions({"auto", "error", "warn", "off"})],
         "jitter": [Interval(Real, 0, 0.1, closed="both")],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
+        "time_kernel": [str, Kernel, list, tuple],
         "checkpoint": [str, os.PathLike, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -66,6 +71,7 @@ class VariationalEstimator(BaseEstimator):
         n_inducing: Sequence[int | None],
         noise_floors: Sequence[float],
         max_components: int,
+        when: When | None,
     ) -> FitOptions:
         """The estimator's parameters as the core wants them, defaults filled in."""
         n_samples = scaled[0].shape[0]
@@ -95,6 +101,8 @@ class VariationalEstimator(BaseEstimator):
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
             verbose=int(self.verbose),
             checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
+            when=when,
+            time_kernel=self.time_kernel,
         )
 
     def _publish_core(self) -> Float[np.ndarray, "K Q"]:
@@ -120,10 +128,18 @@ class VariationalEstimator(BaseEstimator):
         scaled: Sequence[Float[np.ndarray, "N _"]],
         n_modes: int | None = None,
         powers: Sequence[float] | None = None,
+        when: When | None = None,
+        coupled: bool = True,
     ) -> NewPoints:
         rows = tuple(scaled)
-        starts = nearest_rows(rows, self.core_.data, max(self.n_starts, n_modes or 1))
-        core = self.core_
+        core, n_starts = self.core_, max(self.n_starts, n_modes or 1)
+        if when is not None:
+            assert isinstance(core.model.latent, Temporal)
+            return infer_sequences(
+                core.model.latent, core.posteriors, core.data, rows, when.inputs, when.code,
+                powers=powers, n_optimised=n_modes, coupled=coupled, n_neighbours=n_starts,
+            )  # fmt: skip
+        starts = nearest_rows(rows, core.data, n_starts)
         prior = core.model.latent.prior(len(rows[0]))
         return infer_new_points(
             prior, core.marginals(), core.posteriors, rows, starts,
@@ -131,14 +147,20 @@ class VariationalEstimator(BaseEstimator):
         )  # fmt: skip
 
     def _score_rows(
-        self, scaled: Sequence[Float[np.ndarray, "N _"]], method: str
+        self, scaled: Sequence[Float[np.ndarray, "N _"]], method: str, when: When | None = None
     ) -> Float[np.ndarray, " N"]:
-        """F(Y, y*) - F(Y) of every row, in the units of the data (002 eq. 36)."""
+        """F(Y, y*) - F(Y) of every row, in the units of the data (002 eq. 36).
+
+        Rows with time stamps each get an equal share of their sequence's.
+        """
         if method not in {"auto", "augmented", "fixed"}:
             raise OptionError(f"method must be 'auto', 'augmented' or 'fixed', got {method!r}")
-        found, posteriors = self._infer(scaled), self.core_.posteriors
+        found, posteriors = self._infer(scaled, when=when), self.core_.posteriors
         bound = found.bound
-        if method == "augmented" or (method == "auto" and all(p.exact for p in posteriors)):
+        if when is not None:
+            if method == "augmented":
+                raise OptionError("with time stamps only method='fixed' is there")
+        elif method == "augmented" or (method == "auto" and all(p.exact for p in posteriors)):
             bound = -np.array(found.q.kl(self.core_.model.latent.prior(len(scaled[0]))))
             for posterior, rows in zip(posteriors, scaled, strict=True):
                 if np.isnan(rows).all():

@@ -11,8 +11,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..data import Scaling, check_training_columns, check_values
+from ..data import Scaling, When, check_training_columns, check_values
+from ..expectations import Gaussian
 from ..inference.diagnostics import check_signal
+from ..inference.initial_dynamics import TimeKernel
 from ..io import register_record
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER
@@ -71,6 +73,9 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         Foot of the jitter ladder, relative to the kernel's variance.
     n_starts : int, default=10
         Nearest training rows that the latent position of a new row is sought from.
+    time_kernel : str, Kernel or list of them, default="auto"
+        Prior over time, for fits with ``times``: one kernel for all latent dimensions, or a list
+        with one each. ``"auto"`` is RBF, or Matérn-5/2 (of linear cost) where sequences are long.
     checkpoint : path, optional
         File that follows the fit; a later fit with the same data and options resumes from it.
     random_state : int, RandomState or None, default=None
@@ -130,6 +135,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         signal_check: str = "auto",
         jitter: float = DEFAULT_JITTER,
         n_starts: int = 10,
+        time_kernel: TimeKernel = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -150,22 +156,35 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         self.signal_check = signal_check
         self.jitter = jitter
         self.n_starts = n_starts
+        self.time_kernel = time_kernel
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the model; NaN in ``X`` is missing."""
+    def fit(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
+        """Fit the model; NaN in ``X`` is missing.
+
+        Parameters
+        ----------
+        times : array-like, optional
+            A time stamp (number or date) per row, in any order, or several observed inputs per
+            row. The latent points then follow a Gaussian process over them (002 §3.3.2).
+        sequences : array-like, optional
+            The independent sequence that each row belongs to.
+        """
         self._validate_params()
-        Y = self._check(X, reset=True)
+        timed = times is not None or sequences is not None
+        Y = self._check(X, reset=True, empty_rows=timed)
+        self.when_ = self._training_times(times, sequences, _row_names(X, len(Y)))
         check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
         self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
         scaled = self.scaling_.apply(Y)
         options = self._fit_options(
-            [scaled], [self.kernel], [self.n_inducing], [self.noise_floor], scaled.shape[1]
-        )
+            [scaled], [self.kernel], [self.n_inducing], [self.noise_floor], scaled.shape[1],
+            self.when_,
+        )  # fmt: skip
         self.core_, self.fit_info_ = fit_core([scaled], ["X"], options)
         self.relevance_ = self._publish_core()[0]
         view = self.core_.model.views[0]
@@ -175,20 +194,41 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         check_signal({"X": ratio}, self.core_.data, self.signal_check)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Float[np.ndarray, "N Q"]:
+    def fit_transform(self, X: Any, y: Any = None, **times: Any) -> Float[np.ndarray, "N Q"]:
         """Fit the model and return the latent means of the training rows."""
-        return self.fit(X, y).latent_mean_
+        return self.fit(X, y, **times).latent_mean_
 
     # ------------------------------------------------------- latent positions of new rows
 
-    def transform(self, X: Any, *, return_std: bool = False) -> Any:
-        """Posterior means of the latent positions of new rows (and their std on request)."""
-        q = self._infer([self._new(X)]).q
+    def transform(
+        self,
+        X: Any,
+        *,
+        times: Any = None,
+        sequences: Any = None,
+        coupled: bool = True,
+        return_std: bool = False,
+    ) -> Any:
+        """Posterior means of the latent positions of new rows (and their std on request).
+
+        Parameters
+        ----------
+        times, sequences : array-like, optional
+            For models fitted with time stamps: those of the new rows. Rows of one sequence are
+            inferred jointly, and with the training rows if it is a training sequence. Without
+            ``sequences`` rows belong to the training sequence if there was but one, without
+            a name, else to a new one. Rows without any value are then allowed.
+        coupled : bool, default=True
+            False infers rows one by one, given the training rows: faster, less exact.
+        """
+        q = self._locate(X, times, sequences, coupled)[1]
         if return_std:
             return np.array(q.mean), np.sqrt(np.array(q.variance))
         return np.array(q.mean)
 
-    def score_samples(self, X: Any, *, method: str = "auto") -> Float[np.ndarray, " N"]:
+    def score_samples(
+        self, X: Any, *, times: Any = None, sequences: Any = None, method: str = "auto"
+    ) -> Float[np.ndarray, " N"]:
         """Approximate log p(y* | Y) of every row: F(Y, y*) - F(Y) (002 eq. 36).
 
         Parameters
@@ -196,13 +236,15 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         method : {"auto", "augmented", "fixed"}
             ``"augmented"`` lets the new row revise q(U), as the equation has it; ``"fixed"``
             keeps q(U) of the training data, which gives a lower number. ``"auto"`` is
-            ``"augmented"`` unless scattered missing training values rule it out.
+            ``"augmented"`` unless scattered missing training values rule it out. Rows with
+            time stamps are scored by sequence (``"fixed"``), each with an equal share.
         """
-        return self._score_rows([self._new(X)], method)
+        when = self._new_times(times, sequences, _row_names(X, len(X)))
+        return self._score_rows([self._new(X, when)], method, when)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> float:
         """Mean of :meth:`score_samples`: higher is better."""
-        return float(np.mean(self.score_samples(X)))
+        return float(np.mean(self.score_samples(X, times=times, sequences=sequences)))
 
     # ------------------------------------------------------------------ back to the data
 
@@ -210,6 +252,9 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         self,
         X: Any,
         *,
+        times: Any = None,
+        sequences: Any = None,
+        coupled: bool = True,
         return_std: bool = False,
         return_cov: bool = False,
         n_samples: int | None = None,
@@ -219,9 +264,10 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
 
         Returns the mean; ``(mean, std)`` or ``(mean, covariance)`` on request, covariance
         of shape (n_rows, n_features, n_features); or, with ``n_samples``, draws of shape
-        (n_samples, n_rows, n_features). Observation noise is included.
+        (n_samples, n_rows, n_features). Observation noise is included. For ``times``,
+        ``sequences`` and ``coupled`` see :meth:`transform`.
         """
-        q = self._infer([self._new(X)]).q
+        q = self._locate(X, times, sequences, coupled)[1]
         return self._like(X, self._outputs(0, q, return_std, return_cov, n_samples, random_state))
 
     def inverse_transform(
@@ -241,7 +287,39 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         q = self._positions(X, latent_std)
         return self._outputs(0, q, return_std, return_cov, n_samples, random_state)
 
-    def impute(self, X: Any = None, *, return_std: bool = False) -> Any:
+    def forecast(
+        self,
+        times: Any,
+        sequence: Any = None,
+        *,
+        return_std: bool = False,
+        n_samples: int | None = None,
+        random_state: Any = None,
+    ) -> Any:
+        """Rows at other times of a training sequence, from the time stamps alone (002 §4.2).
+
+        Before, between or after the training rows. With ``n_samples``, trajectories of shape
+        (n_samples, n_times, n_features) whose latent paths are drawn jointly over time.
+        """
+        if n_samples is None:
+            q = self._latent_at(times, sequence)
+            return self._outputs(0, q, return_std, False, None, None)
+        rng = self._rng(random_state)
+        x = self._paths_at(times, sequence, n_samples, rng)
+        drawn = self._outputs(
+            0, self._positions(x.reshape(-1, x.shape[2])), return_std, False, 1, rng
+        )
+        return drawn[0].reshape(*x.shape[:2], -1)
+
+    def impute(
+        self,
+        X: Any = None,
+        *,
+        times: Any = None,
+        sequences: Any = None,
+        coupled: bool = True,
+        return_std: bool = False,
+    ) -> Any:
         """Fill the holes of the training data (``X=None``) or of new data.
 
         Observed values are returned as they are, with a std of zero.
@@ -250,8 +328,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         if X is None:
             scaled, q = self.core_.data[0], self.core_.marginals()
         else:
-            scaled = self._new(X)
-            q = self._infer([scaled]).q
+            scaled, q = self._locate(X, times, sequences, coupled)
         mean, std = self._outputs(0, q, True, False, None, None)
         missing = np.isnan(scaled)
         filled = np.where(missing, mean, self.scaling_.undo(scaled))
@@ -270,7 +347,15 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
 
     # ------------------------------------------------------------------ edges
 
-    def _check(self, X: Any, reset: bool) -> Float[np.ndarray, "N D"]:
+    def _locate(
+        self, X: Any, times: Any, sequences: Any, coupled: bool
+    ) -> tuple[Float[np.ndarray, "N D"], Gaussian]:
+        """The scaled rows and q(x*)."""
+        when = self._new_times(times, sequences, _row_names(X, len(X)))
+        scaled = self._new(X, when)
+        return scaled, self._infer([scaled], when=when, coupled=coupled).q
+
+    def _check(self, X: Any, reset: bool, empty_rows: bool = False) -> Float[np.ndarray, "N D"]:
         Y = validate_data(
             self,
             X,
@@ -280,12 +365,13 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
             ensure_min_samples=MIN_SAMPLES if reset else 1,
         )
         rows = X.index if isinstance(X, pd.DataFrame) else None
-        check_values(Y, "X", getattr(self, "feature_names_in_", None), rows)
+        names = getattr(self, "feature_names_in_", None)
+        check_values(Y, "X", names, rows, empty_rows=empty_rows)
         return Y
 
-    def _new(self, X: Any) -> Float[np.ndarray, "N D"]:
+    def _new(self, X: Any, when: When | None = None) -> Float[np.ndarray, "N D"]:
         check_is_fitted(self)
-        return self.scaling_.apply(self._check(X, reset=False))
+        return self.scaling_.apply(self._check(X, reset=False, empty_rows=when is not None))
 
     @property
     def _scalings(self) -> tuple[Scaling, ...]:
@@ -307,3 +393,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _row_names(X: Any, n_rows: int) -> list[Any]:
+    return X.index.tolist() if isinstance(X, pd.DataFrame) else list(range(n_rows))

@@ -9,11 +9,13 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Float
 
+from ..data import When
 from ..errors import ExpectationErrorWarning, OptionError
 from ..expectations import Gaussian, expectation_error
 from ..inference.bound import Model
 from ..inference.checkpoint import Checkpoint, fingerprint
 from ..inference.diagnostics import FitInfo
+from ..inference.initial_dynamics import TimeKernel, initial_time_kernels
 from ..inference.initialise import (
     inducing_inputs,
     initial_kernel,
@@ -25,12 +27,13 @@ from ..inference.progress import ProgressBar
 from ..inference.stages import Stage, default_stages
 from ..io import register_record
 from ..kernels import Kernel
-from ..latent import StandardNormal
+from ..latent import LatentSpace, StandardNormal, Temporal, make_sequences
 from ..mappings import CollapsedGP, GPPosterior, Mapping, Outputs, make_outputs
 from ..parameters import with_positive_transform
 
 EXPECTATION_TOLERANCE = 0.02
 INITIAL_SIGNAL_TO_NOISE = 100.0
+INITIAL_PRECISION = 10.0  # of the sites of a temporal posterior
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class FitOptions:
     seed: int
     verbose: int
     checkpoint: str | None
+    when: When | None = None
+    time_kernel: TimeKernel = "auto"
 
     def plan(self, restart: int) -> tuple[Stage, ...]:
         """The stages of a restart: the plans in turn."""
@@ -79,7 +84,9 @@ def fit_core(
     outputs = tuple(make_outputs(Y, options.missing) for Y in data)  # type: ignore[arg-type]
     checkpoint = None
     if options.checkpoint is not None:
-        mark = fingerprint({**vars(options), "verbose": 0, "checkpoint": None}, *data)
+        unmarked = {"verbose": 0, "checkpoint": None, "when": None}
+        times = () if options.when is None else (options.when.inputs, options.when.code)
+        mark = fingerprint({**vars(options), **unmarked}, *data, *times)
         checkpoint = Checkpoint(options.checkpoint, mark)
     bar = ProgressBar(options.plan(0), options.n_restarts, names) if options.verbose else None
     try:
@@ -126,7 +133,17 @@ def starting_model(
         kernel = initial_kernel(named_kernel, means, variance)
         noise = variance / INITIAL_SIGNAL_TO_NOISE
         views.append(CollapsedGP(kernel, Z, noise, options.jitter, floor * variance))
-    return with_positive_transform(Model(StandardNormal(means), tuple(views)), options.positive)
+    model = Model(latent_space(means, options), tuple(views))
+    return with_positive_transform(model, options.positive)
+
+
+def latent_space(means: Float[np.ndarray, "N Q"], options: FitOptions) -> LatentSpace:
+    """Independent points, or paths over time where time stamps are given."""
+    if options.when is None:
+        return StandardNormal(means)
+    inputs, code = options.when.inputs, options.when.code
+    kernels = initial_time_kernels(options.time_kernel, means, inputs, code)
+    return Temporal(make_sequences(inputs, code), kernels, means, INITIAL_PRECISION)
 
 
 def resolve_stages(

@@ -1,13 +1,13 @@
 """The records that may stand in a model file."""
 
 from .. import kernels
-from ..data import Scaling
+from ..data import Scaling, When
 from ..expectations import Gaussian
 from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
 from ..inference.stages import Stage
 from ..io import register_record
-from ..latent import StandardNormal
+from ..latent import Sequences, StandardNormal, Temporal
 from ..mappings import CollapsedGP, GPPosterior
 from ..parameters import Parameter
 
@@ -29,7 +29,10 @@ for kind in (
     Model,
     FitInfo,
     Stage,
+    Sequences,
     StandardNormal,
+    Temporal,
+    When,
     CollapsedGP,
     GPPosterior,
 ):
