@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.linalg import cho_solve, cholesky
@@ -88,13 +89,13 @@ def _log_evidence(
     inputs: Float[np.ndarray, "N P"],
     code: Int[np.ndarray, " N"],
 ) -> float:
-    """log N(means; 0, (1 - NOISE) K + NOISE I), over stretches of the sequences."""
+    """Sum of log N(means; 0, (1 - NOISE) K + NOISE I), over stretches of the sequences."""
     total = 0.0
     values = means / np.maximum(means.std(axis=0), 1e-12)
     for place in np.unique(code)[:20]:
         rows = np.flatnonzero(code == place)
         rows = rows[np.argsort(inputs[rows, 0], kind="stable")][:MOST_ROWS]
-        K = np.asarray(kernel.gram(inputs[rows]))
+        K = np.asarray(kernel.gram(jnp.asarray(inputs[rows])))
         C = (1.0 - NOISE) * K + NOISE * np.eye(len(rows))
         L = cholesky(C, lower=True)
         total -= 0.5 * float(np.sum(values[rows] * cho_solve((L, True), values[rows])))

@@ -61,7 +61,7 @@ def infer_sequences(
         nothing = np.zeros(len(code))
         return NewPoints(prior, nothing, prior[:, None], nothing[:, None])
     starts = nearest_rows(rows, data, n_neighbours)
-    blank = np.concatenate([np.isnan(Y) for Y in rows], axis=1).all(axis=1)
+    blank = np.asarray(np.isnan(np.concatenate(rows, axis=1)).all(axis=1))
     alone = infer_new_points(
         prior, train, posteriors, rows, starts, powers=powers, n_optimised=n_optimised
     )
@@ -128,8 +128,8 @@ class _Problem:
         values: list[float] = []
 
         def function(x: np.ndarray) -> tuple[float, np.ndarray]:
-            value, slope = _value_and_slope(x, self.latent, self.evidences)
-            value, slope = float(value), np.asarray(slope)
+            found, slopes = _value_and_slope(jnp.asarray(x), self.latent, self.evidences)
+            value, slope = float(found), np.asarray(slopes)
             finite = np.isfinite(value) and np.isfinite(slope).all()
             return (value, slope) if finite else (np.inf, np.zeros_like(slope))
 
@@ -201,7 +201,7 @@ def _shares(
 def _value_and_slope(
     x: Float[Array, " V"], latent: Temporal, evidences: tuple[tuple[RowEvidence, ...], ...]
 ) -> tuple[Array, Array]:
-    return jax.value_and_grad(lambda x: -jnp.sum(_shares(x, latent, evidences)))(jnp.asarray(x))
+    return jax.value_and_grad(lambda x: -jnp.sum(_shares(x, latent, evidences)))(x)
 
 
 def _evidence_in_chunks(

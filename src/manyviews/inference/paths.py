@@ -70,7 +70,9 @@ def nearest_segment(
             if n_offsets < 1:
                 continue
             here = apart[:, rows]
-            total = sum(here[i, i : i + n_offsets] for i in range(len(own)))
+            total = np.zeros(n_offsets)
+            for i in range(len(own)):
+                total += here[i, i : i + n_offsets]
             begin = int(np.argmin(total))
             if total[begin] < best:
                 best, segment = total[begin], rows[begin : begin + len(own)]

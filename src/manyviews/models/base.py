@@ -21,9 +21,9 @@ from ..inference.diagnostics import FitInfo
 from ..inference.neighbours import nearest_rows
 from ..inference.new_points import NewPoints, infer_new_points
 from ..inference.new_sequences import infer_sequences
-from ..latent import Temporal
 from ..io import write
 from ..kernels import Kernel
+from ..latent import Temporal
 from ..mappings.rows import augmented_evidence
 from .core import FitOptions, FittedCore, resolve_stages
 from .dynamics import Dynamics

@@ -7,10 +7,9 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Views
 from ..errors import OptionError
 from .cross_view import TREATMENTS, Mixture, as_mixture, fill_private, neighbours
-from .multiview import MultiViewEstimator, Names, listed
+from .multiview import MultiViewEstimator, Names, NewSamples, listed
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,9 @@ class CrossPrediction(MultiViewEstimator):
         views: Any,
         target: Names | None = None,
         *,
+        times: Any = None,
+        sequences: Any = None,
+        coupled: bool = True,
         private: str = "posterior",
         n_modes: int = 1,
         return_std: bool = False,
@@ -50,6 +52,9 @@ class CrossPrediction(MultiViewEstimator):
         views : dict, list with None for what is wanted, MuData
         target : str or list of str, optional
             Views to predict. Default: those not given (all, if all are given).
+        times, sequences, coupled
+            For models fitted with time stamps; see :meth:`BayesianGPLVM.transform`. Modes are
+            then whole paths.
         private : {"posterior", "nearest", "blend", "conditional"}, default="posterior"
             Where the dimensions come from that the known views do not inform: from the
             posterior, which is their prior; from the training sample nearest in the shared
@@ -65,9 +70,9 @@ class CrossPrediction(MultiViewEstimator):
         -------
         The result for the target, or a dict of them by view if ``target`` is a list or None.
         """
-        found, scaled = self._new(views)
-        targets = self._targets(target, found)
-        mixture = self._mixture(found, scaled, targets, private, n_modes)
+        new = self._new(views, times, sequences)
+        found, targets = new.found, self._targets(target, new.found)
+        mixture = self._mixture(new, targets, private, n_modes, coupled)
         rng = self._rng(random_state)
         answers: dict[str, Any] = {}
         if n_samples is not None:
@@ -82,22 +87,35 @@ class CrossPrediction(MultiViewEstimator):
         return answers[targets[0]] if isinstance(target, str) else answers
 
     def predict_modes(
-        self, views: Any, target: str, *, n_modes: int = 5, private: str = "posterior"
+        self,
+        views: Any,
+        target: str,
+        *,
+        times: Any = None,
+        sequences: Any = None,
+        n_modes: int = 5,
+        private: str = "posterior",
     ) -> Modes:
         """The distinct answers that the known views allow, with their weights.
 
         One silhouette can mean two poses: the search for x* ends in several optima, and each
         is weighed by exp(bound).
         """
-        found, scaled = self._new(views)
         (place,) = self._places(target)
-        mixture = self._mixture(found, scaled, [target], private, n_modes)
+        mixture = self._mixture(self._new(views, times, sequences), [target], private, n_modes)
         shape = mixture.weights.shape
         mean, std = self._outputs(place, mixture.flat(), True, False, None, None)
         return Modes(mixture.weights, mean.reshape(*shape, -1), std.reshape(*shape, -1))
 
     def correspondences(
-        self, views: Any = None, to: Names | None = None, k: int = 6, *, of: Names | None = None
+        self,
+        views: Any = None,
+        to: Names | None = None,
+        k: int = 6,
+        *,
+        of: Names | None = None,
+        times: Any = None,
+        sequences: Any = None,
     ) -> tuple[np.ndarray, Float[np.ndarray, "N K"]]:
         """Training samples that correspond to given ones in the shared dimensions (000 §5.2).
 
@@ -122,9 +140,9 @@ class CrossPrediction(MultiViewEstimator):
             known = listed(of) or [n for n in self.view_names_ if n not in listed(to)]
             wanted, q = listed(to), self.core_.marginals()
         else:
-            found, scaled = self._new(views)
-            known, wanted = self._known(found), self._targets(to, found)
-            q = self._locate(scaled).q
+            new = self._new(views, times, sequences)
+            known, wanted = self._known(new.found), self._targets(to, new.found)
+            q = self._locate(new).q
         shared = self.segment(known, wanted).shared
         if not shared:
             raise OptionError(f"{known} and {wanted} share no dimension: nothing corresponds")
@@ -133,18 +151,18 @@ class CrossPrediction(MultiViewEstimator):
 
     def _mixture(
         self,
-        found: Views,
-        scaled: list[Float[np.ndarray, "N _"]],
+        new: NewSamples,
         targets: list[str],
         private: str,
         n_modes: int,
+        coupled: bool = True,
     ) -> Mixture:
         if private not in TREATMENTS:
             raise OptionError(f"private must be one of {TREATMENTS}, got {private!r}")
         if n_modes < 1:
             raise OptionError(f"n_modes must be at least 1, got {n_modes}")
-        points = self._locate(scaled, n_modes if n_modes > 1 else None)
-        known = self._known(found)
+        points = self._locate(new, n_modes if n_modes > 1 else None, coupled)
+        known = self._known(new.found)
         return fill_private(
             as_mixture(points, n_modes),
             self.core_.marginals(),

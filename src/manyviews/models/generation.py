@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
+from ..errors import OptionError
 from .cross_prediction import CrossPrediction
 from .multiview import Names, listed
 
@@ -81,6 +82,37 @@ class Generation(CrossPrediction):
             x[:, self._dimension(dimension)] = value
         names = listed(view) or list(self.view_names_)
         answers = {name: self._draw_view(name, x[None], rng)[0] for name in names}
+        return answers[view] if isinstance(view, str) else answers
+
+    def forecast(
+        self,
+        times: Any,
+        view: Names | None = None,
+        sequence: Any = None,
+        *,
+        return_std: bool = False,
+        n_samples: int | None = None,
+        random_state: Any = None,
+    ) -> Any:
+        """Views at other times of a training sequence, from the time stamps alone (002 §4.2).
+
+        Before, between or after the training samples. With ``n_samples``, trajectories of shape
+        (n_samples, n_times, n_columns) whose latent paths are drawn jointly over time, and
+        from which all views are drawn.
+        """
+        names = listed(view) or list(self.view_names_)
+        if n_samples is None:
+            q = self._latent_at(times, sequence)
+            answers = {
+                name: self._outputs(self._places(name)[0], q, return_std, False, None, None)
+                for name in names
+            }
+        else:
+            if return_std:
+                raise OptionError("ask for samples or for moments, not for both")
+            rng = self._rng(random_state)
+            x = self._paths_at(times, sequence, n_samples, rng)
+            answers = {name: self._draw_view(name, x, rng) for name in names}
         return answers[view] if isinstance(view, str) else answers
 
     def sample_private(

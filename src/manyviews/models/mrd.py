@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..data import Scaling, as_views, check_training_columns
 from ..errors import DataError
 from ..inference.diagnostics import check_signal
+from ..inference.initial_dynamics import TimeKernel
 from ..io import register_record
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER
@@ -60,7 +61,7 @@ class MRD(Generation):
     n_restarts : int, default=3
         Starts to try. All are optimised roughly, the one of the highest bound to the end.
     missing, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
-checkpoint, random_state, verbose
+time_kernel, checkpoint, random_state, verbose
         As in :class:`~manyviews.BayesianGPLVM`.
 
     Attributes
@@ -119,6 +120,7 @@ checkpoint, random_state, verbose
         signal_check: str = "auto",
         jitter: float = DEFAULT_JITTER,
         n_starts: int = 10,
+        time_kernel: TimeKernel = "auto",
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -142,6 +144,7 @@ checkpoint, random_state, verbose
         self.signal_check = signal_check
         self.jitter = jitter
         self.n_starts = n_starts
+        self.time_kernel = time_kernel
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
@@ -153,10 +156,17 @@ checkpoint, random_state, verbose
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, views: Any, y: Any = None) -> Self:
+    def fit(self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
         """Fit to a dict or list of tables, a MuData object, or a single table.
 
         NaN is missing; a view may be missing for whole samples.
+
+        Parameters
+        ----------
+        times, sequences : array-like or Series, optional
+            A time stamp (or several observed inputs) and a sequence per sample: the latent
+            points then follow a Gaussian process over time (000 §4.3). See
+            :meth:`BayesianGPLVM.fit`.
         """
         self._validate_params()
         found = as_views(views, self.align)
@@ -164,7 +174,8 @@ checkpoint, random_state, verbose
         found = found.one_per_column() if self.split_columns else found
         if len(found.samples) < MIN_SAMPLES:
             raise DataError(f"at least {MIN_SAMPLES} samples are needed, got {len(found.samples)}")
-        check_views(found)
+        self.when_ = self._training_times(times, sequences, found.samples)
+        check_views(found, empty_rows=self.when_ is not None)
         for name, table, columns in zip(found.names, found.tables, found.columns, strict=True):
             check_training_columns(table, name, columns)
         self.view_names_, self.columns_ = found.names, found.columns
@@ -180,6 +191,7 @@ checkpoint, random_state, verbose
             self._by_view(self.n_inducing, "n_inducing", None),
             self._by_view(self.noise_floor, "noise_floor", DEFAULT_NOISE_FLOOR),
             max_components=sum(min(Y.shape) for Y in scaled),
+            when=self.when_,
         )
         self.core_, self.fit_info_ = fit_core(scaled, found.names, options)
         self.relevance_values_ = self._publish_core()
@@ -187,6 +199,6 @@ checkpoint, random_state, verbose
         check_signal(ratios, self.core_.data, self.signal_check)
         return self
 
-    def fit_transform(self, views: Any, y: Any = None) -> Float[np.ndarray, "N Q"]:
+    def fit_transform(self, views: Any, y: Any = None, **times: Any) -> Float[np.ndarray, "N Q"]:
         """Fit the model and return the latent means of the training samples."""
-        return self.fit(views).latent_mean_
+        return self.fit(views, **times).latent_mean_

@@ -1,14 +1,14 @@
 """The protocol of all models of several views: names, relevance, new samples, imputation."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Scaling, Views, check_values, match_views
+from ..data import Scaling, Views, When, check_values, match_views
 from ..errors import DataError, OptionError
 from ..inference.new_points import NewPoints
 from .base import ACTIVE_THRESHOLD, VariationalEstimator
@@ -16,6 +16,14 @@ from .explain import sensitivity, variance_explained
 from .segmentation import Segmentation, segment
 
 Names = str | Sequence[str]
+
+
+class NewSamples(NamedTuple):
+    """Views of new samples, the same scaled, and when they were seen (if that is known)."""
+
+    found: Views
+    scaled: list[Float[np.ndarray, "N _"]]
+    when: When | None
 
 
 class MultiViewEstimator(VariationalEstimator):
@@ -88,21 +96,46 @@ class MultiViewEstimator(VariationalEstimator):
 
     # ------------------------------------------------------------------ new samples
 
-    def transform(self, views: Any, *, return_std: bool = False) -> Any:
-        """Latent means (and std) of new samples from whatever views they have."""
-        q = self._locate(self._new(views)[1]).q
+    def transform(
+        self,
+        views: Any,
+        *,
+        times: Any = None,
+        sequences: Any = None,
+        coupled: bool = True,
+        return_std: bool = False,
+    ) -> Any:
+        """Latent means (and std) of new samples from whatever views they have.
+
+        For ``times``, ``sequences`` and ``coupled`` see :meth:`BayesianGPLVM.transform`.
+        """
+        new = self._new(views, times, sequences)
+        q = self._locate(new, coupled=coupled).q
         mean = np.array(q.mean)
         return (mean, np.sqrt(np.array(q.variance))) if return_std else mean
 
-    def score_samples(self, views: Any, *, method: str = "auto") -> Float[np.ndarray, " N"]:
+    def score_samples(
+        self, views: Any, *, times: Any = None, sequences: Any = None, method: str = "auto"
+    ) -> Float[np.ndarray, " N"]:
         """Approximate log density of each new sample's observed values (002 eq. 36)."""
-        return self._score_rows(self._new(views)[1], method)
+        new = self._new(views, times, sequences)
+        return self._score_rows(new.scaled, method, new.when)
 
-    def score(self, views: Any, y: Any = None) -> float:
+    def score(
+        self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None
+    ) -> float:
         """Mean of :meth:`score_samples`: higher is better."""
-        return float(np.mean(self.score_samples(views)))
+        return float(np.mean(self.score_samples(views, times=times, sequences=sequences)))
 
-    def impute(self, views: Any = None, *, return_std: bool = False) -> Any:
+    def impute(
+        self,
+        views: Any = None,
+        *,
+        times: Any = None,
+        sequences: Any = None,
+        coupled: bool = True,
+        return_std: bool = False,
+    ) -> Any:
         """All views with their holes filled, of the training samples or of new ones.
 
         Observed values are returned as they are, with a std of zero.
@@ -115,8 +148,8 @@ class MultiViewEstimator(VariationalEstimator):
             )
             q = self.core_.marginals()
         else:
-            found, scaled = self._new(views)
-            q = self._locate(scaled).q
+            new = self._new(views, times, sequences)
+            found, q = new.found, self._locate(new, coupled=coupled).q
         filled, stds = {}, {}
         for place, (name, table) in enumerate(zip(found.names, found.tables, strict=True)):
             mean, std = self._outputs(place, q, True, False, None, None)
@@ -146,21 +179,22 @@ class MultiViewEstimator(VariationalEstimator):
             )
         return [option.get(view, default) for view in self.view_names_]
 
-    def _new(self, views: Any) -> tuple[Views, list[Float[np.ndarray, "N _"]]]:
+    def _new(self, views: Any, times: Any = None, sequences: Any = None) -> NewSamples:
         check_is_fitted(self)
         found = match_views(views, self.given_names_, self.given_columns_, self.align)
         found = found.one_per_column() if self.split_columns else found
-        check_views(found)
-        return found, self._scaled(found)
+        when = self._new_times(times, sequences, found.samples)
+        check_views(found, empty_rows=when is not None)
+        return NewSamples(found, self._scaled(found), when)
 
     def _locate(
-        self, scaled: list[Float[np.ndarray, "N _"]], n_modes: int | None = None
+        self, new: NewSamples, n_modes: int | None = None, coupled: bool = True
     ) -> NewPoints:
         """q(x*), each view's evidence at the power the user gave it."""
         powers = [float(p) for p in self._by_view(self.evidence_power, "evidence_power", 1.0)]
         if not all(0.0 < p <= 1.0 for p in powers):
             raise OptionError(f"evidence_power must lie in (0, 1], got {self.evidence_power!r}")
-        return self._infer(scaled, n_modes, powers)
+        return self._infer(new.scaled, n_modes, powers, new.when, coupled)
 
     def _places(self, names: Names) -> list[int]:
         for name in listed(names):
@@ -214,12 +248,12 @@ class MultiViewEstimator(VariationalEstimator):
         return tags
 
 
-def check_views(found: Views) -> None:
-    """Refuse infinities, and samples of which no view knows anything."""
+def check_views(found: Views, empty_rows: bool = False) -> None:
+    """Refuse infinities, and samples of which no view knows anything (unless allowed)."""
     for name, table, columns in zip(found.names, found.tables, found.columns, strict=True):
         check_values(table, name, columns, found.samples, empty_rows=True)
     observed = np.stack([~np.isnan(table).all(axis=1) for table in found.tables]).any(axis=0)
-    if not observed.all():
+    if not observed.any() or not (observed.all() or empty_rows):
         empty = found.samples[int(np.flatnonzero(~observed)[0])]
         raise DataError(
             f"sample {empty!r} has no value in any view ({int((~observed).sum())} such samples): "
