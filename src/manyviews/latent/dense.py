@@ -8,7 +8,7 @@ from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
 from ..kernels import Kernel
-from ..linalg import map_factorising
+from ..linalg import log_determinant, map_factorising
 from .sequences import Sequences
 
 BATCH_ENTRIES = 4_000_000  # numbers alive at once in a batch of sequences on a GPU
@@ -47,9 +47,7 @@ def smooth_dense(
                 return jax.lax.map(lambda column: smooth_path(K[0], *column), (m.T, lam.T))
             return jax.lax.map(lambda column: smooth_path(*column), (K, m.T, lam.T))
 
-        found = map_factorising(
-            jax.checkpoint(one_sequence), batch, max(1, BATCH_ENTRIES // entries)
-        )
+        found = map_factorising(one_sequence, batch, max(1, BATCH_ENTRIES // entries))
         parts.append([jnp.swapaxes(a, 1, 2).reshape(-1, target.shape[1]) for a in found])
     whole = [jnp.concatenate(part)[sequences.place] for part in zip(*parts, strict=True)]
     return Smoothed(*whole)
@@ -58,18 +56,58 @@ def smooth_dense(
 def smooth_path(
     K: Float[Array, "T T"], target: Float[Array, " T"], precision: Float[Array, " T"]
 ) -> tuple[Float[Array, " T"], Float[Array, " T"], Float[Array, " T"]]:
-    """Mean, variances and shares of the KL of one path, without an inverse of K.
+    """Mean, variances and shares of the KL of one path: ½ [log|B| + Σ λ(m-μ)μ - Σ λv].
+
+    The first row, which is never a padded one, takes the share of the determinant.
+    """
+    mean, variance, log_det = condition(K, target, precision)
+    kl = 0.5 * precision * ((target - mean) * mean - variance)
+    return mean, variance, kl.at[0].add(0.5 * log_det)
+
+
+@jax.custom_vjp
+def condition(
+    K: Float[Array, "T T"], target: Float[Array, " T"], precision: Float[Array, " T"]
+) -> tuple[Float[Array, " T"], Float[Array, " T"], Float[Array, ""]]:
+    """μ, v and log|B| of a path given its sites, without an inverse of K.
 
     With B = I + Λ^½KΛ^½ = LLᵀ and W = L⁻¹Λ^½K (002 §3.3.2, in terms of sites),
 
-        μ = Wᵀ L⁻¹Λ^½ m,   v = diag K - diag WᵀW,   KL = ½ [log|B| - Σ λv + Σ λ(m-μ)μ].
+        V = K - WᵀW,   μ = VΛm,   v = diag V.
     """
+    return _condition(K, target, precision)[0]
+
+
+def _condition(
+    K: Array, target: Array, precision: Array
+) -> tuple[tuple[Array, Array, Array], tuple[Array, ...]]:
     root = jnp.sqrt(precision)
     scaled = root[:, None] * K
     L = jnp.linalg.cholesky(jnp.eye(len(K), dtype=K.dtype) + scaled * root)
     W = solve_triangular(L, scaled, lower=True)
+    V = K - W.T @ W
     mean = solve_triangular(L, root * target, lower=True) @ W
-    variance = jnp.diagonal(K) - jnp.sum(W**2, axis=0)
-    variance = jnp.maximum(variance, 1e-14 * jnp.diagonal(K))  # rounding can go below zero
-    kl = jnp.log(jnp.diagonal(L)) + 0.5 * precision * ((target - mean) * mean - variance)
-    return mean, variance, kl
+    variance = jnp.maximum(jnp.diagonal(V), 1e-14 * jnp.diagonal(K))  # rounding can go below zero
+    return (mean, variance, log_determinant(L)), (V, mean, target, precision)
+
+
+def _pull_back(
+    saved: tuple[Array, ...], slopes: tuple[Array, Array, Array]
+) -> tuple[Array, Array, Array]:
+    """Gradients from V alone: with G = I - ΛV and μ̄ = Λ(m-μ),
+
+    dV = Gᵀ dK G - V dΛ V,   dμ = Gᵀ dK μ̄ + V (dλ (m-μ) + λ dm),   d log|B| = tr(GΛ dK) + Σ v dλ.
+    """
+    V, mean, target, precision = saved
+    slope_mean, slope_variance, slope_det = slopes
+    G = jnp.eye(len(V), dtype=V.dtype) - precision[:, None] * V
+    moved = V @ slope_mean
+    rank_one = jnp.outer(G @ slope_mean, precision * (target - mean))
+    slope_K = slope_det * G * precision + (G * slope_variance) @ G.T + 0.5 * (rank_one + rank_one.T)
+    slope_precision = (
+        slope_det * jnp.diagonal(V) - (V**2) @ slope_variance + moved * (target - mean)
+    )
+    return slope_K, precision * moved, slope_precision
+
+
+condition.defvjp(_condition, _pull_back)
