@@ -9,6 +9,7 @@ from .table import show, write_json
 
 EXPERIMENTS = (
     "avletters",
+    "cmu35",
     "fi-mrd",
     "oil-class",
     "oil-map",

@@ -29,6 +29,8 @@ from .toy_picture import THRESHOLD, draw
 def run(setting: Setting) -> list[Row]:
     """The published toy with its held-out samples, then the harder toys."""
     rows = recovery_rows(setting, "MRD", published_toy, 8, "linear", kept=3)
+    prior = "MRD, temporal prior"
+    rows += recovery_rows(setting, prior, published_toy, 8, "linear", kept=3, temporal=True)
     rows += baseline_rows(setting)
     rows += held_out_rows(setting)
     few = min(setting.seeds, 1 if setting.quick else 5)
@@ -37,17 +39,28 @@ def run(setting: Setting) -> list[Row]:
     if setting.quick:
         return rows
     rows += recovery_rows(quick, "MRD, 5 views", lambda s: harder_toy(5, s), 14, "linear")
-    bent = "MRD, 3 views, curved maps"
-    rows += recovery_rows(quick, bent, lambda s: harder_toy(3, s, curved=True), 10, "rbf")
+    for temporal in (False, True):
+        bent = "MRD, 3 views, curved maps" + (", temporal prior" if temporal else "")
+        rows += recovery_rows(
+            quick, bent, lambda s: harder_toy(3, s, curved=True), 10, "rbf", temporal=temporal
+        )
     return rows
 
 
-def fit(setting: Setting, views: dict[str, np.ndarray], q: int, kernel: str, seed: int) -> MRD:
+def fit(
+    setting: Setting,
+    views: dict[str, np.ndarray],
+    q: int,
+    kernel: str,
+    seed: int,
+    times: np.ndarray | None = None,
+) -> MRD:
     """Default settings but for the number of dimensions and the kernel."""
     options = {"n_inducing": 20, "max_iter": 300} if setting.quick else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return MRD(q, kernel=kernel, random_state=seed, signal_check="off", **options).fit(views)
+        model = MRD(q, kernel=kernel, random_state=seed, signal_check="off", **options)
+        return model.fit(views, times=times)
 
 
 def recovery_rows(
@@ -57,13 +70,15 @@ def recovery_rows(
     q: int,
     kernel: str,
     kept: int | None = None,
+    temporal: bool = False,
 ) -> list[Row]:
     """Correlation with the signals, dimensions kept, and whose they are."""
     found: dict[str, list[float]] = {}
     began = time.perf_counter()
     for seed in range(setting.seeds):
         toy = make(seed)
-        model = fit(setting, toy.views, q, kernel, seed)
+        times = toy.times if temporal else None
+        model = fit(setting, toy.views, q, kernel, seed, times)
         if seed == 0:
             draw(setting, method, toy, model)
         for measure, value in recovery(toy, model).items():

@@ -24,6 +24,7 @@ class Toy:
     views: dict[str, np.ndarray]
     signals: np.ndarray
     users: tuple[str, ...]
+    times: np.ndarray
 
     def rows(self, chosen: np.ndarray) -> dict[str, np.ndarray]:
         """Some of the samples of all views."""
@@ -44,7 +45,7 @@ def published_toy(seed: int) -> Toy:
         own = np.outer(private, rng.standard_normal(BLOCKS["private"]))
         clean = np.concatenate([own, shared], axis=1)
         views[name] = clean + NOISE * rng.standard_normal(clean.shape)
-    return Toy(views, signals, ("A", "B", "AB"))
+    return Toy(views, signals, ("A", "B", "AB"), t)
 
 
 def harder_toy(n_views: int, seed: int, *, curved: bool = False) -> Toy:
@@ -66,7 +67,7 @@ def harder_toy(n_views: int, seed: int, *, curved: bool = False) -> Toy:
         bent = np.sin(held[:, :, None] * slopes + offsets) if curved else held[:, :, None]
         clean = np.sum(bent * weights, axis=1)
         views[name] = clean + NOISE * rng.standard_normal(clean.shape)
-    return Toy(views, signals, users)
+    return Toy(views, signals, users, t)
 
 
 def correlations(signals: np.ndarray, X: np.ndarray) -> np.ndarray:
