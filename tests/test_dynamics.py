@@ -222,18 +222,14 @@ def test_the_default_prior_depends_on_the_time_stamps(rng):
     assert default_time_kernel(np.arange(100.0)[:, None], one) == "rbf"
     long = np.zeros(5000, int)
     assert default_time_kernel(np.arange(5000.0)[:, None], long) == "matern52"
-    t = np.arange(200.0)[:, None]
+    t, code = np.arange(200.0)[:, None], np.zeros(200, int)
     for scale in (3.0, 30.0):
         L = np.linalg.cholesky(
             np.asarray(RBF(1.0, scale).gram(jnp.asarray(t))) + 1e-8 * np.eye(200)
         )
-        (kernel,) = initial_time_kernels(
-            "rbf", L @ rng.normal(size=(200, 3)), t, np.zeros(200, int)
-        )
+        (kernel,) = initial_time_kernels("rbf", L @ rng.normal(size=(200, 3)), t, code)
         assert 0.5 < float(kernel.lengthscale.value[0]) / scale < 2.0
-    several = initial_time_kernels(
-        ["rbf", Matern32()], rng.normal(size=(200, 2)), t, one[:1].repeat(200)
-    )
+    several = initial_time_kernels(["rbf", Matern32()], rng.normal(size=(200, 2)), t, code)
     assert [type(k) for k in several] == [RBF, Matern32]
     assert isinstance(initial_time_kernels(Matern52(), t, t, code)[0], Matern52)
 

@@ -7,6 +7,7 @@ from experiments.setting import DataFolderError
 
 MEASURES = {
     "avletters": {"RMSE-16views", "RMSE-audio", "RMSE-audio-label", "F1"},
+    "cmu35": {"legs-SC", "legs-RA", "body-SC", "body-RA"},
     "fi-mrd": {"adjusted-rand"},
     "oil-class": {"accuracy-70", "log-loss-70"},
     "oil-map": {"nn-errors", "dimensions-kept", "imputation-RMSE-30", "imputation-RMSE-60"},

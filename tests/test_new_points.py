@@ -13,7 +13,7 @@ def curve():
     W = rng.standard_normal((4, 6))
     clean = np.stack([np.cos(angle), np.sin(angle), np.cos(2 * angle), np.sin(2 * angle)], 1) @ W
     Y = clean + 0.05 * rng.standard_normal(clean.shape)
-    model = BayesianGPLVM(3, n_inducing=20, random_state=0, max_iter=300, tol=0).fit(Y[:60])
+    model = BayesianGPLVM(3, n_inducing=20, random_state=0, max_iter=600, tol=0).fit(Y[:60])
     return model, Y[60:]
 
 
@@ -100,3 +100,22 @@ def test_less_evidence_gives_wider_posteriors(curve):
     _, wide = model.transform(partial, return_std=True)
     active = model.relevance_ > 0.01
     assert wide[:, active].mean() > 1.5 * narrow[:, active].mean()
+
+
+def test_independent_share_counts_correlated_columns_and_rows_once(rng):
+    from manyviews.inference.independence import independent_share
+    from manyviews.latent import make_sequences
+
+    noise = rng.standard_normal((400, 30))
+    assert independent_share(noise) > 0.9
+    assert independent_share(np.repeat(noise[:, :6], 5, axis=1)) == pytest.approx(0.2, abs=0.02)
+    assert independent_share(noise.T) > 0.85  # wider than long
+    holes = np.where(rng.uniform(size=noise.shape) < 0.2, np.nan, noise)
+    assert independent_share(holes) > 0.9
+    slow = np.zeros_like(noise)
+    for row in range(1, 400):
+        slow[row] = 0.8 * slow[row - 1] + noise[row]
+    sequences = make_sequences(np.arange(400.0)[:, None], np.zeros(400, int))
+    share = independent_share(slow, sequences)
+    assert share == pytest.approx((1 - 0.8) / (1 + 0.8), rel=0.3)  # of an AR(1) process
+    assert independent_share(noise, sequences) > 0.9

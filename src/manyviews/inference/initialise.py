@@ -16,6 +16,7 @@ LatentInit = Literal["pca", "ppca", "random"]
 InducingInit = Literal["kmeans", "subset"]
 
 EM_ITERATIONS = 100
+CANONICAL_SHARE = 0.9  # of a view's variance that may take part in the correlations
 
 
 def joint_means(
@@ -28,23 +29,53 @@ def joint_means(
 
     ``"concatenated"`` takes the PPCA scores of all views side by side, each scaled to the same
     total variance; ``"separate"`` those of each view on its own, side by side, the
-    dimensions shared out evenly. Other choices are those of :func:`initial_means`.
+    dimensions shared out evenly; ``"canonical"`` what the views have most in common
+    (:func:`canonical_scores`). Other choices are those of :func:`initial_means`.
     """
     if not isinstance(init, str) or init == "random":
         return initial_means(data[0], n_components, init, rng)
     compact = [compact_view(Y) for Y in data]
+    if init == "canonical" and len(data) > 1:
+        return _filled_up(canonical_scores(compact, n_components), n_components, rng)
     if init == "separate":
         parts = [
             initial_means(Y, q, "ppca", rng)
             for Y, q in zip(compact, share_out(n_components, compact), strict=True)
             if q
         ]
-        means = np.concatenate(parts, axis=1)
-        extra = rng.standard_normal((means.shape[0], n_components - means.shape[1]))
-        return np.concatenate([means, extra], axis=1)
+        return _filled_up(np.concatenate(parts, axis=1), n_components, rng)
     balanced = [Y / np.sqrt(np.nansum(Y**2)) for Y in compact] if len(compact) > 1 else compact
     joint = np.concatenate(balanced, axis=1)
-    return initial_means(joint, n_components, "ppca" if init == "concatenated" else init, rng)
+    start = "ppca" if init in {"concatenated", "canonical"} else init
+    return initial_means(joint, n_components, start, rng)
+
+
+def _filled_up(
+    means: Float[np.ndarray, "N C"], n_components: int, rng: np.random.Generator
+) -> Float[np.ndarray, "N Q"]:
+    """The means, with random dimensions after them where there are too few."""
+    extra = rng.standard_normal((means.shape[0], n_components - means.shape[1]))
+    return np.concatenate([means, extra], axis=1)
+
+
+def canonical_scores(
+    data: Sequence[Float[np.ndarray, "N _"]], n_components: int
+) -> Float[np.ndarray, "N C"]:
+    """Generalised canonical correlation: variates that correlate most with all views at once.
+
+    Each view is replaced by its leading principal components (90 % of its variance), all of
+    unit variance, and the principal components of these side by side are taken (the MAXVAR
+    criterion of Kettenring 1971). The first are shared by most views, the last are private.
+    """
+    whitened = []
+    for Y in data:
+        filled = ppca_fill(Y, min(n_components, *Y.shape))
+        U, s, _ = np.linalg.svd(filled - filled.mean(axis=0), full_matrices=False)
+        share = np.cumsum(s**2) / np.sum(s**2)
+        whitened.append(U[:, : int(np.searchsorted(share, CANONICAL_SHARE)) + 1])
+    U, s, _ = np.linalg.svd(np.concatenate(whitened, axis=1), full_matrices=False)
+    U = U[:, : min(n_components, int(np.sum(s > 1e-6 * s[0])))]
+    return U / U.std(axis=0)
 
 
 def compact_view(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:

@@ -18,6 +18,7 @@ from ..data import Scaling, When
 from ..errors import DataError, OptionError
 from ..expectations import Gaussian
 from ..inference.diagnostics import FitInfo
+from ..inference.independence import independent_share
 from ..inference.neighbours import nearest_rows
 from ..inference.new_points import NewPoints, infer_new_points
 from ..inference.new_sequences import infer_sequences
@@ -145,6 +146,23 @@ class VariationalEstimator(Dynamics, BaseEstimator):
             prior, core.marginals(), core.posteriors, rows, starts,
             powers=powers, n_optimised=n_modes,
         )  # fmt: skip
+
+    def _powers(self, asked: Sequence[Any], timed: bool) -> list[float]:
+        """The exponent of each view's evidence; ``"auto"`` reads it off the training residuals."""
+        latent = self.core_.model.latent
+        sequences = latent.sequences if timed and isinstance(latent, Temporal) else None
+        powers = []
+        for view, power in enumerate(asked):
+            if power == "auto":
+                fitted = moments(
+                    self.core_.posteriors[view], self.core_.marginals(),
+                    want_std=False, want_covariance=False,
+                ).mean  # fmt: skip
+                power = independent_share(self.core_.data[view] - fitted, sequences)
+            elif isinstance(power, str) or not 0.0 < power <= 1.0:
+                raise OptionError(f"evidence_power must be 'auto' or lie in (0, 1], got {power!r}")
+            powers.append(float(power))
+        return powers
 
     def _score_rows(
         self, scaled: Sequence[Float[np.ndarray, "N _"]], method: str, when: When | None = None

@@ -52,6 +52,12 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
     noise_floor : float, default=1e-6
         Smallest noise variance, as a share of the data's variance: exact data (labels,
         counts of a few values) could otherwise be given any density.
+    evidence_power : float or "auto", default=1.0
+        Exponent, at most one, of what new rows say of their latent position. The model takes
+        the noise of the columns (and of successive rows) as independent; where it is not, one
+        makes positions look too certain, and a smaller power helps. ``"auto"`` reads it off the
+        correlations of the training residuals. It may be changed after the fit, and does not
+        enter :meth:`score_samples`.
     missing : {"auto", "exact", "shared"}, default="auto"
         Treatment of NaN: exact by missing pattern, or one posterior covariance for all
         columns; ``"auto"`` is exact up to 16 patterns.
@@ -114,6 +120,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         "init": [StrOptions({"pca", "ppca", "random"}), "array-like"],
         "scaling": [StrOptions({"view", "column", "none"})],
         "noise_floor": [Interval(Real, 0, 1, closed="left")],
+        "evidence_power": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"})],
     }
 
     def __init__(
@@ -126,6 +133,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         inducing: str = "kmeans",
         scaling: str = "view",
         noise_floor: float = DEFAULT_NOISE_FLOOR,
+        evidence_power: float | str = 1.0,
         missing: str = "auto",
         n_restarts: int = 1,
         max_iter: int = 1000,
@@ -147,6 +155,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         self.inducing = inducing
         self.scaling = scaling
         self.noise_floor = noise_floor
+        self.evidence_power = evidence_power
         self.missing = missing
         self.n_restarts = n_restarts
         self.max_iter = max_iter
@@ -239,8 +248,8 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
             ``"augmented"`` unless scattered missing training values rule it out. Rows with
             time stamps are scored by sequence (``"fixed"``), each with an equal share.
         """
-        when = self._new_times(times, sequences, _row_names(X, len(X)))
-        return self._score_rows([self._new(X, when)], method, when)
+        scaled, when = self._new(X, times, sequences)
+        return self._score_rows([scaled], method, when)
 
     def score(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> float:
         """Mean of :meth:`score_samples`: higher is better."""
@@ -351,9 +360,9 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         self, X: Any, times: Any, sequences: Any, coupled: bool
     ) -> tuple[Float[np.ndarray, "N D"], Gaussian]:
         """The scaled rows and q(x*)."""
-        when = self._new_times(times, sequences, _row_names(X, len(X)))
-        scaled = self._new(X, when)
-        return scaled, self._infer([scaled], when=when, coupled=coupled).q
+        scaled, when = self._new(X, times, sequences)
+        power = self._powers([self.evidence_power], when is not None)
+        return scaled, self._infer([scaled], powers=power, when=when, coupled=coupled).q
 
     def _check(self, X: Any, reset: bool, empty_rows: bool = False) -> Float[np.ndarray, "N D"]:
         Y = validate_data(
@@ -369,9 +378,14 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         check_values(Y, "X", names, rows, empty_rows=empty_rows)
         return Y
 
-    def _new(self, X: Any, when: When | None = None) -> Float[np.ndarray, "N D"]:
+    def _new(
+        self, X: Any, times: Any = None, sequences: Any = None
+    ) -> tuple[Float[np.ndarray, "N D"], When | None]:
+        """New rows, scaled, and when they were seen."""
         check_is_fitted(self)
-        return self.scaling_.apply(self._check(X, reset=False, empty_rows=when is not None))
+        timed = times is not None or sequences is not None
+        Y = self._check(X, reset=False, empty_rows=timed)
+        return self.scaling_.apply(Y), self._new_times(times, sequences, _row_names(X, len(Y)))
 
     @property
     def _scalings(self) -> tuple[Scaling, ...]:

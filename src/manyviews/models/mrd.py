@@ -40,9 +40,10 @@ class MRD(Generation):
     n_inducing : int or dict by view, optional
         Inducing inputs of each view. Default: 50, or the number of samples.
     kernel : str, Kernel or dict by view, default="rbf"
-    init : {"concatenated", "separate", "random"} or array, default="concatenated"
+    init : {"concatenated", "separate", "canonical", "random"} or array, default="concatenated"
         Starting latent means: PPCA of all views side by side, or of each on its own, or
-        random, or given (samples x components).
+        generalised canonical correlations (what the views share comes first), or random, or
+        given (samples x components).
     inducing : {"kmeans", "subset"}, default="kmeans"
     scaling : {"view", "column", "none"} or dict by view, default="view"
         Divide each centred view by one number, by one per column, or not at all.
@@ -53,11 +54,12 @@ class MRD(Generation):
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
     split_columns : bool, default=False
         Make every column a view of its own (000 §5.6); see :meth:`per_column`.
-    evidence_power : float or dict by view, default=1.0
+    evidence_power : float, "auto" or dict by view, default=1.0
         Exponent, at most one, of what new samples say of their latent position. The model takes
         the noise of a view's columns as independent; where it is not (image features, spectra),
-        one makes positions look too certain, and a smaller power chosen on held-out data
-        restores honest intervals. It may be changed after the fit.
+        one makes positions look too certain, and a smaller power restores honest intervals:
+        chosen on held-out data, or read off the correlations of the training residuals
+        (``"auto"``). It may be changed after the fit.
     n_restarts : int, default=3
         Starts to try. All are optimised roughly, the one of the highest bound to the end.
     missing, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
@@ -90,12 +92,12 @@ time_kernel, checkpoint, random_state, verbose
         **VariationalEstimator._parameter_constraints,
         "n_inducing": [Interval(Integral, 1, None, closed="left"), dict, None],
         "kernel": [str, Kernel, dict],
-        "init": [StrOptions({"concatenated", "separate", "random"}), "array-like"],
+        "init": [StrOptions({"concatenated", "separate", "canonical", "random"}), "array-like"],
         "scaling": [StrOptions({"view", "column", "none"}), dict],
         "noise_floor": [Interval(Real, 0, 1, closed="left"), dict],
         "align": [StrOptions({"union", "intersection"})],
         "split_columns": ["boolean"],
-        "evidence_power": [Interval(Real, 0, 1, closed="right"), dict],
+        "evidence_power": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"}), dict],
     }
 
     def __init__(
@@ -110,7 +112,7 @@ time_kernel, checkpoint, random_state, verbose
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         split_columns: bool = False,
-        evidence_power: float | dict[str, float] = 1.0,
+        evidence_power: float | str | dict[str, float | str] = 1.0,
         missing: str = "auto",
         n_restarts: int = 3,
         max_iter: int = 1000,

@@ -33,7 +33,7 @@ class MultiViewEstimator(VariationalEstimator):
     columns_: tuple[list[Any], ...]
     samples_: list[Any]
     relevance_values_: Float[np.ndarray, "K Q"]
-    evidence_power: float | dict[str, float]
+    evidence_power: float | str | dict[str, float | str]
 
     # ------------------------------------------------------------------ who uses what
 
@@ -191,9 +191,8 @@ class MultiViewEstimator(VariationalEstimator):
         self, new: NewSamples, n_modes: int | None = None, coupled: bool = True
     ) -> NewPoints:
         """q(x*), each view's evidence at the power the user gave it."""
-        powers = [float(p) for p in self._by_view(self.evidence_power, "evidence_power", 1.0)]
-        if not all(0.0 < p <= 1.0 for p in powers):
-            raise OptionError(f"evidence_power must lie in (0, 1], got {self.evidence_power!r}")
+        asked = self._by_view(self.evidence_power, "evidence_power", 1.0)
+        powers = self._powers(asked, new.when is not None)
         return self._infer(new.scaled, n_modes, powers, new.when, coupled)
 
     def _places(self, names: Names) -> list[int]:
