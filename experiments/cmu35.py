@@ -3,7 +3,8 @@
 31 sequences of subject 35 train a model; of another one the first 62 frames are seen
 whole, the later ones without the right leg, or without the upper body. Measures are those of
 Taylor, Hinton & Roweis: SC, the squared error in their scaled space, summed over frames, per
-missing angle; RA, the root mean square error in degrees.
+missing angle; RA, the root mean square error in degrees. As in the paper, the noise is held
+at first; this and the kernels were tried on four training sequences held out.
 """
 
 import time
@@ -14,6 +15,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.neighbors import KNeighborsRegressor
 
 from manyviews import BayesianGPLVM
+from manyviews.inference.stages import default_stages
 
 from .setting import Setting
 from .table import Row, printed, summarise
@@ -62,12 +64,14 @@ def fit(
     setting: Setting, data: dict[str, np.ndarray], kernel: str | None, seed: int
 ) -> BayesianGPLVM:
     """Q = 9, M = 100, every angle scaled to unit variance."""
-    options: dict = {"n_inducing": 100, "n_restarts": 2}
+    options: dict = {"n_inducing": 100, "stages": default_stages(400, hold=True)}
     chosen = slice(None)
     if setting.quick:
         options = {"n_inducing": 20, "max_iter": 15}
         chosen = np.isin(data["seq_id_train"], (1, 2, 17))
-    model = BayesianGPLVM(9, scaling="column", random_state=seed, signal_check="off", **options)
+    model = BayesianGPLVM(
+        9, scaling="column", evidence_power="auto", random_state=seed, signal_check="off", **options
+    )
     times: dict = {}
     if kernel is not None:
         model.set_params(time_kernel=kernel)
