@@ -17,6 +17,7 @@ EXPERIMENTS = (
     "pose",
     "robustness",
     "toy",
+    "video",
     "yale",
 )
 

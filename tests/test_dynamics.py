@@ -253,3 +253,18 @@ def test_paths_follow_one_branch_where_frames_are_ambiguous(rng):
         sequences, (longer,), (Y,), np.arange(60.0)[:, None], np.zeros(60, int)
     )
     assert nothing is None
+
+
+def test_latent_paths_are_drawn(fitted):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from manyviews.plot import latent_paths
+
+    ax = latent_paths(fitted, "b")
+    assert ax.get_title() == "latent paths of b"
+    assert len(ax.lines) == 1 + min(4, int((fitted.relevance_ > 5e-3).sum()))
+    with pytest.raises(OptionError, match="no training sequence 'z'"):
+        latent_paths(fitted, "z")
+    with pytest.raises(OptionError, match="without time stamps"):
+        latent_paths(BayesianGPLVM())

@@ -15,6 +15,7 @@ MEASURES = {
     "pose": {"joint-distance", "NLPD", "coverage-90"},
     "robustness": {"within-1-percent"},
     "toy": {"signal-correlation", "dimensions-kept", "segmentation-correct", "coverage-90"},
+    "video": {"MSE-pixel", "MSE-pixel-forecast"},
     "yale": {"shared-dimensions", "light-R2", "subject-silhouette", "retrieval-precision"},
 }
 

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import cho_solve, cholesky
 
-from ..kernels import Kernel, kernel_from_name
+from ..kernels import Kernel, Periodic, Product, Sum, kernel_from_name
 from ..latent.temporal import LONG
 from ..parameters import Parameter, fix, map_parameters
 
@@ -15,8 +14,9 @@ TimeKernel = str | Kernel | Sequence[str | Kernel]
 
 DENSE_LIMIT = 2.0e9  # sum of cubes of sequence lengths up to which any kernel is affordable
 GRID = 16
+PERIODS = 60
 MOST_ROWS = 200  # of a sequence, for the choice of a lengthscale
-NOISE = 0.1  # share of the starting means' variance that the choice takes as noise
+NOISE = (0.001, 0.01, 0.1, 0.5, 0.999)  # shares of a dimension's variance that may be noise
 
 
 def default_time_kernel(inputs: Float[np.ndarray, "N P"], code: Int[np.ndarray, " N"]) -> str:
@@ -35,8 +35,9 @@ def initial_time_kernels(
     """One kernel for all dimensions, or one each; named ones start at values from the data.
 
     The lengthscale is, of a grid between the steps and the span of the inputs, the one under
-    which the starting means are likeliest. Of a single named kernel the variance stays at one:
-    the mappings' own lengthscales already carry the scale of the latent points.
+    which the starting means are likeliest; so is the period, of a grid of its own. The
+    variance of a kernel that is no sum stays at one: the mappings' own lengthscales already
+    carry the scale of the latent points.
     """
     if not isinstance(kernel, str | Kernel):
         return tuple(
@@ -51,23 +52,57 @@ def initial_time_kernels(
     named = kernel_from_name(kernel).with_dimensions(n_inputs)
     spans = np.maximum(np.ptp(inputs, axis=0), 1e-12)
     steps = _typical_steps(inputs, code, spans)
-    middle = {"period": spans[0] / 4.0, "variances": 1.0 / spans**2}
+    lengths = [steps * (spans / steps) ** share for share in np.linspace(0.0, 1.0, GRID)]
+    waves = [(1.0, 1.0)]
+    if _is_periodic(named):
+        periods = np.geomspace(4.0 * steps[0], max(spans[0] / 1.5, 4.0 * steps[0]), PERIODS)
+        waves = [(period, share) for period in periods for share in (0.3, 1.0)]
 
-    def at(share: float) -> Kernel:
-        lengthscale = steps * (spans / steps) ** share
+    def likeliest(choices: list[Kernel]) -> int:
+        return int(np.argmax([_log_evidence(one, means, inputs, code) for one in choices]))
 
-        def start(name: str, p: Parameter) -> Parameter:
-            last = name.split(".")[-1]
-            if last == "lengthscale":
-                return p.with_value(np.broadcast_to(lengthscale, p.raw.shape))
-            return p.with_value(np.broadcast_to(middle[last], p.raw.shape)) if last in middle else p
+    wave = waves[likeliest([_started(named, spans, one, spans) for one in waves])]
+    grid = [_started(named, length, wave, spans) for length in lengths]
+    best = grid[likeliest(grid)]
+    return (_anchored(best),)
 
-        return map_parameters(start, named)
 
-    grid = [at(share) for share in np.linspace(0.0, 1.0, GRID)]
-    best = grid[int(np.argmax([_log_evidence(one, means, inputs, code) for one in grid]))]
-    alone = "+" not in kernel and "*" not in kernel and hasattr(best, "variance")
-    return (fix(best, "variance") if alone else best,)
+def _anchored(kernel: Kernel, alone: bool = True) -> Kernel:
+    """Fix the variances that others already express: of factors, and of a kernel that is alone."""
+    if isinstance(kernel, Sum):
+        return Sum(tuple(_anchored(part, alone=False) for part in kernel.parts))
+    if isinstance(kernel, Product):
+        first, *others = kernel.parts
+        return Product((_anchored(first, alone), *(_anchored(part) for part in others)))
+    return fix(kernel, "variance") if alone and hasattr(kernel, "variance") else kernel
+
+
+def _is_periodic(kernel: Kernel) -> bool:
+    if isinstance(kernel, Sum | Product):
+        return any(_is_periodic(part) for part in kernel.parts)
+    return isinstance(kernel, Periodic)
+
+
+def _started(
+    kernel: Kernel,
+    lengthscale: Float[np.ndarray, " P"],
+    wave: tuple[float, float],
+    spans: Float[np.ndarray, " P"],
+) -> Kernel:
+    """The kernel at given scales; a wave has a period and a lengthscale, a share of that."""
+    if isinstance(kernel, Sum | Product):
+        return type(kernel)(
+            tuple(_started(part, lengthscale, wave, spans) for part in kernel.parts)
+        )
+    values = {"lengthscale": lengthscale, "variances": 1.0 / spans**2}
+    if isinstance(kernel, Periodic):
+        values = {"lengthscale": np.array(wave[1]), "period": np.array(wave[0])}
+
+    def start(name: str, p: Parameter) -> Parameter:
+        value = values.get(name)
+        return p if value is None else p.with_value(np.broadcast_to(value, p.raw.shape))
+
+    return map_parameters(start, kernel)
 
 
 def _typical_steps(
@@ -89,15 +124,19 @@ def _log_evidence(
     inputs: Float[np.ndarray, "N P"],
     code: Int[np.ndarray, " N"],
 ) -> float:
-    """Sum of log N(means; 0, (1 - NOISE) K + NOISE I), over stretches of the sequences."""
-    total = 0.0
+    """Sum over dimensions of max_ν Σ log N(means; 0, (1 - ν) K + ν I), over stretches of rows.
+
+    Every dimension has a share ν of noise of its own, so that those without structure in
+    time have no say.
+    """
+    shares = np.array(NOISE)[:, None]
+    totals = np.zeros((len(NOISE), means.shape[1]))
     values = means / np.maximum(means.std(axis=0), 1e-12)
     for place in np.unique(code)[:20]:
         rows = np.flatnonzero(code == place)
         rows = rows[np.argsort(inputs[rows, 0], kind="stable")][:MOST_ROWS]
-        K = np.asarray(kernel.gram(jnp.asarray(inputs[rows])))
-        C = (1.0 - NOISE) * K + NOISE * np.eye(len(rows))
-        L = cholesky(C, lower=True)
-        total -= 0.5 * float(np.sum(values[rows] * cho_solve((L, True), values[rows])))
-        total -= means.shape[1] * float(np.sum(np.log(np.diagonal(L))))
-    return total
+        heights, directions = np.linalg.eigh(np.asarray(kernel.gram(jnp.asarray(inputs[rows]))))
+        spread = (1.0 - shares) * np.maximum(heights, 0.0) + shares  # noise levels x rows
+        squares = (directions.T @ values[rows]) ** 2
+        totals -= 0.5 * ((1.0 / spread) @ squares + np.log(spread).sum(axis=1, keepdims=True))
+    return float(totals.max(axis=0).sum())

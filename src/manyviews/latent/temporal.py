@@ -19,7 +19,7 @@ from .kalman import smooth_states
 from .sequences import Sequences, make_sequences
 from .state_space import has_state_space, simulate, state_space
 
-LONG = 256
+LONG = 100
 """Rows of a sequence from which the state-space path is the faster one."""
 
 NOTHING = 1e-17  # the precision of a site that says nothing

@@ -1,7 +1,8 @@
 """Pictures of a fitted model: functions that take an axes and return it."""
 
 from .latent import latent_map
+from .paths import latent_paths
 from .relevance import relevance_bars, relevance_map
 from .style import two_panels
 
-__all__ = ["latent_map", "relevance_bars", "relevance_map", "two_panels"]
+__all__ = ["latent_map", "latent_paths", "relevance_bars", "relevance_map", "two_panels"]
