@@ -38,3 +38,9 @@ class LatentSpace(eqx.Module):
     def kl(self) -> Float[Array, ""]:
         """KL(q(X) ‖ p(X))."""
         return self.infer().kl
+
+
+@eqx.filter_jit
+def marginals(latent: LatentSpace) -> Gaussian:
+    """The marginals q(x_n), compiled."""
+    return latent.marginals()

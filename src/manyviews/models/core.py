@@ -27,7 +27,7 @@ from ..inference.progress import ProgressBar
 from ..inference.stages import Stage, default_stages
 from ..io import register_record
 from ..kernels import Kernel
-from ..latent import LatentSpace, StandardNormal, Temporal, make_sequences
+from ..latent import LatentSpace, StandardNormal, Temporal, make_sequences, marginals
 from ..mappings import CollapsedGP, GPPosterior, Mapping, Outputs, make_outputs
 from ..parameters import with_positive_transform
 
@@ -74,7 +74,7 @@ class FittedCore:
 
     def marginals(self) -> Gaussian:
         """q(X) of the training rows."""
-        return self.model.latent.marginals()
+        return marginals(self.model.latent)
 
 
 def fit_core(
@@ -106,7 +106,7 @@ def fit_core(
             bar.__exit__(None, None, None)
     if checkpoint is not None and not info.interrupted:
         checkpoint.remove()
-    q = model.latent.marginals()
+    q = marginals(model.latent)
     info.expectation_error = max(_expectation_error(view, q) for view in model.views)
     posteriors = tuple(_condition(v, q, y) for v, y in zip(model.views, outputs, strict=True))
     return FittedCore(model, posteriors, tuple(data)), info

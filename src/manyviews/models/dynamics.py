@@ -13,7 +13,7 @@ from ..data import When, as_when
 from ..data.times import as_inputs
 from ..errors import DataError, OptionError
 from ..expectations import Gaussian
-from ..latent import Temporal
+from ..latent import Temporal, marginals
 from .core import FittedCore
 
 
@@ -83,7 +83,7 @@ class Dynamics:
     def _latent_at(self, times: Any, sequence: Any) -> Gaussian:
         latent = self._future(times, sequence)
         n = len(as_inputs(times))
-        return _marginals(latent)[jnp.arange(-n, 0)]
+        return marginals(latent)[jnp.arange(-n, 0)]
 
     def _paths_at(
         self, times: Any, sequence: Any, n_paths: int, rng: np.random.RandomState
@@ -92,11 +92,6 @@ class Dynamics:
         latent = self._future(times, sequence)
         key = jax.random.key(rng.randint(2**31 - 1))
         return np.asarray(_paths(latent, key, n_paths))[:, -len(as_inputs(times)) :]
-
-
-@eqx.filter_jit
-def _marginals(latent: Temporal) -> Gaussian:
-    return latent.marginals()
 
 
 @eqx.filter_jit

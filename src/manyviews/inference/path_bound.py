@@ -1,0 +1,135 @@
+"""The bound of new rows of sequences, with q(U) fixed, as a function of their sites."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ..expectations import Gaussian
+from ..latent import Temporal, marginals
+from ..mappings import GPPosterior
+from ..mappings.rows import RowEvidence, row_evidence
+from .lbfgs import lbfgs
+
+ROWS_AT_ONCE = 512
+WINDOW, TOLERANCE = 30, 1e-6  # iterations, and nats per row that they must gain together
+
+Evidences = tuple[tuple[RowEvidence, ...], ...]
+
+
+class PathBound:
+    """Σ_rows evidence - KL over a joint set of rows, training ones first, new ones last.
+
+    Parameters
+    ----------
+    latent
+        The rows with their sites to start from.
+    evidences
+        For every view present, the evidence of all rows, in chunks (:func:`in_chunks`).
+    place
+        The sequence of every row, numbered from zero.
+    """
+
+    def __init__(self, latent: Temporal, evidences: Evidences, place: Int[np.ndarray, " N"]):
+        self.latent, self.evidences = latent, evidences
+        self.place, self.n_sequences = place, int(place.max()) + 1
+        self.everything = jnp.ones(len(place))
+
+    def start(
+        self, target: Float[np.ndarray, "n Q"], precision: Float[np.ndarray, "n Q"]
+    ) -> Float[np.ndarray, " V"]:
+        """The training rows' sites as they are, the new ones as given."""
+        m, lam = np.array(self.latent.target.value), np.array(self.latent.precision.value)
+        m[len(m) - len(target) :] = target
+        lam[len(m) - len(target) :] = precision
+        return _flat(m, lam)
+
+    def ascend(
+        self, x: Float[np.ndarray, " V"], iterations: int
+    ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " S"]]:
+        """Maximise for some iterations; return the sites and each sequence's bound."""
+        values: list[float] = []
+
+        def function(x: np.ndarray) -> tuple[float, np.ndarray]:
+            (value, _), slopes = self._evaluate(x, self.everything)
+            found, slope = float(value), np.asarray(slopes)
+            finite = np.isfinite(found) and np.isfinite(slope).all()
+            return (found, slope) if finite else (np.inf, np.zeros_like(slope))
+
+        def report(value: float, _: np.ndarray) -> bool:
+            values.append(value)
+            old = min(values[:-WINDOW], default=np.inf)
+            return len(values) > WINDOW and old - min(values) < TOLERANCE * len(self.place)
+
+        x = lbfgs(function, x, iterations, report).x
+        return x, self._by_sequence(x, self.everything)
+
+    def of_first(self, n_rows: int) -> Float[np.ndarray, " S"]:
+        """The bound of each sequence at the sites given, with the evidence of the first rows."""
+        if not n_rows:
+            return np.zeros(self.n_sequences)
+        sites = (np.asarray(self.latent.target.value), np.asarray(self.latent.precision.value))
+        return self._by_sequence(_flat(*sites), (jnp.arange(len(self.place)) < n_rows) * 1.0)
+
+    def marginals(self, x: Float[np.ndarray, " V"]) -> Gaussian:
+        """q(x) of all rows."""
+        return marginals(_with_sites(self.latent, jnp.asarray(x)))
+
+    def _by_sequence(self, x: np.ndarray, counted: Float[Array, " N"]) -> Float[np.ndarray, " S"]:
+        (_, shares), _ = self._evaluate(x, counted)
+        return np.bincount(self.place, np.asarray(shares), minlength=self.n_sequences)
+
+    def _evaluate(
+        self, x: np.ndarray, counted: Float[Array, " N"]
+    ) -> tuple[tuple[Array, Array], Array]:
+        return _value_and_slope(jnp.asarray(x), self.latent, self.evidences, counted)
+
+
+def in_chunks(
+    posterior: GPPosterior, Y: Float[np.ndarray, "N D"], power: float
+) -> tuple[RowEvidence, ...]:
+    """The evidence of rows; all at once, a long series would need an N x M² array."""
+    pieces = [Y[begin : begin + ROWS_AT_ONCE] for begin in range(0, len(Y), ROWS_AT_ONCE)]
+    return tuple(
+        row_evidence(posterior, np.nan_to_num(piece), ~np.isnan(piece), power) for piece in pieces
+    )
+
+
+def _flat(
+    target: Float[np.ndarray, "N Q"], precision: Float[np.ndarray, "N Q"]
+) -> Float[np.ndarray, " V"]:
+    return np.concatenate([target.ravel(), np.log(precision).ravel()])
+
+
+def _with_sites(latent: Temporal, x: Float[Array, " V"]) -> Temporal:
+    N, Q = latent.target.raw.shape
+    target, log_precision = x[: N * Q].reshape(N, Q), x[N * Q :].reshape(N, Q)
+    precision = jnp.exp(jnp.clip(log_precision, -40.0, 40.0))
+    return eqx.tree_at(
+        lambda t: (t.target, t.precision),
+        latent,
+        (latent.target.with_value(target), latent.precision.with_value(precision)),
+    )
+
+
+@eqx.filter_jit
+def _value_and_slope(
+    x: Float[Array, " V"], latent: Temporal, evidences: Evidences, counted: Float[Array, " N"]
+) -> tuple[tuple[Array, Array], Array]:
+    """Minus the bound with every row's share in it, and the gradient."""
+
+    def negative_bound(x: Array) -> tuple[Array, Array]:
+        found = _with_sites(latent, x).smooth()
+        q = Gaussian(found.mean, found.variance)
+        shares = -jnp.sum(found.kl, axis=1)
+        for chunks in evidences:
+            begin, parts = 0, []
+            for chunk in chunks:
+                size = chunk.linear.shape[0]
+                parts.append(chunk(q[begin : begin + size]))
+                begin += size
+            shares += counted * jnp.concatenate(parts)
+        return -jnp.sum(shares), shares
+
+    return jax.value_and_grad(negative_bound, has_aux=True)(x)
