@@ -6,7 +6,9 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import RidgeCV
-from sklearn.neighbors import KNeighborsRegressor
+from sklearn.neighbors import KNeighborsRegressor, NearestNeighbors
+
+from manyviews.inference.paths import smoothest_path
 
 from .scores import coverage, nlpd
 from .table import Row
@@ -32,6 +34,11 @@ def baselines(S: np.ndarray, P: np.ndarray, S_test: np.ndarray, P_test: np.ndarr
         near = KNeighborsRegressor(k).fit(S, P).predict(S_test)
         name = "nearest neighbour" if k == 1 else f"{k} nearest neighbours"
         rows.append(Row(name, "joint-distance", joint_distance(near, P_test)))
+    choices = NearestNeighbors(n_neighbors=30).fit(S).kneighbors(S_test, return_distance=False)
+    frames = np.arange(float(len(S_test)))[:, None]
+    path = smoothest_path(P, choices, (S_test,), (S,), frames, np.zeros(len(S_test), int))
+    name, distance = "nearest neighbours along a smooth path", joint_distance(P[path], P_test)
+    rows.append(Row(name, "joint-distance", distance))
     near = KNeighborsRegressor(1).fit(P, P).predict(P_test)
     note = "cheats: it has seen the pose"
     distance = joint_distance(near, P_test)
