@@ -229,9 +229,22 @@ def test_the_default_prior_depends_on_the_time_stamps(rng):
         )
         (kernel,) = initial_time_kernels("rbf", L @ rng.normal(size=(200, 3)), t, code)
         assert 0.5 < float(kernel.lengthscale.value[0]) / scale < 2.0
-    several = initial_time_kernels(["rbf", Matern32()], rng.normal(size=(200, 2)), t, code)
+    means = rng.normal(size=(200, 2))
+    several = initial_time_kernels(["rbf", Matern32()], means, t, code)
     assert [type(k) for k in several] == [RBF, Matern32]
     assert isinstance(initial_time_kernels(Matern52(), t, t, code)[0], Matern52)
+    with pytest.raises(OptionError, match="lists 3 kernels, there are 2 dimensions"):
+        initial_time_kernels(["rbf"] * 3, means, t, code)
+
+
+def test_named_periodic_priors_start_at_the_period_of_the_data(rng):
+    t, code = np.arange(80.0)[:, None], np.zeros(80, int)
+    wave = np.cos(2 * np.pi * t / 17.0 + np.array([0.0, 1.0])) + 0.1 * rng.normal(size=(80, 2))
+    for name in ("periodic", "rbf * periodic"):
+        (kernel,) = initial_time_kernels(name, wave, t, code)
+        parts = getattr(kernel, "parts", (kernel,))
+        assert float(parts[-1].period.value) == pytest.approx(17.0, rel=0.05)
+        assert not any(part.variance.free for part in parts)
 
 
 def test_paths_follow_one_branch_where_frames_are_ambiguous(rng):

@@ -239,6 +239,9 @@ def test_the_path_is_chosen_by_length_and_kernel(rng):
         assert Temporal(sequences, (kernel,), rng.normal(size=(n, 2))).path == path
     with pytest.raises(OptionError, match="state-space path needs"):
         Temporal(short, (RBF(),), rng.normal(size=(40, 2)), path="state-space")
+    endless = make_sequences(np.arange(20_001.0)[:, None], np.zeros(20_001, int))
+    with pytest.raises(OptionError, match="too long for this prior over time"):
+        Temporal(endless, (RBF(),), np.zeros((20_001, 1)))
     with pytest.raises(OptionError, match="one kernel for all 2 dimensions"):
         Temporal(short, (RBF(),) * 3, rng.normal(size=(40, 2)))
 

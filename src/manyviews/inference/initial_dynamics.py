@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..errors import OptionError
 from ..kernels import Kernel, Periodic, Product, Sum, kernel_from_name
 from ..latent.temporal import LONG
 from ..parameters import Parameter, fix, map_parameters
@@ -40,6 +41,10 @@ def initial_time_kernels(
     carry the scale of the latent points.
     """
     if not isinstance(kernel, str | Kernel):
+        if len(kernel) != means.shape[1]:
+            raise OptionError(
+                f"time_kernel lists {len(kernel)} kernels, there are {means.shape[1]} dimensions"
+            )
         return tuple(
             initial_time_kernels(one, means[:, [q]], inputs, code)[0]
             for q, one in enumerate(kernel)

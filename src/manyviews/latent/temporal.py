@@ -22,6 +22,9 @@ from .state_space import has_state_space, simulate, state_space
 LONG = 100
 """Rows of a sequence from which the state-space path is the faster one."""
 
+LONGEST_DENSE = 20_000
+"""Rows of a sequence whose covariance still fits into memory (3.2 GB)."""
+
 NOTHING = 1e-17  # the precision of a site that says nothing
 
 Path = Literal["auto", "dense", "state-space"]
@@ -78,6 +81,11 @@ class Temporal(LatentSpace):
             )
         if path == "auto":
             path = "state-space" if able and sequences.longest() >= LONG else "dense"
+        if path == "dense" and sequences.longest() > LONGEST_DENSE:
+            raise OptionError(
+                f"a sequence of {sequences.longest()} rows is too long for this prior over time, "
+                "whose cost is its cube: use Matérn kernels (time_kernel='matern52')"
+            )
         self.sequences = sequences
         self.kernels = tuple(kernel.with_dimensions(n_columns) for kernel in kernels)
         self.target = parameter(target)
