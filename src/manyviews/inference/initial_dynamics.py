@@ -15,7 +15,9 @@ TimeKernel = str | Kernel | Sequence[str | Kernel]
 
 DENSE_LIMIT = 2.0e9  # sum of cubes of sequence lengths up to which any kernel is affordable
 GRID = 16
-PERIODS = 60
+PEAKS = 5
+PARSIMONY = 10.0  # nats that a longer period must gain: every multiple of a period is one
+MOST_FREQUENCIES = 4000
 MOST_ROWS = 200  # of a sequence, for the choice of a lengthscale
 NOISE = (0.001, 0.01, 0.1, 0.5, 0.999)  # shares of a dimension's variance that may be noise
 
@@ -36,7 +38,7 @@ def initial_time_kernels(
     """One kernel for all dimensions, or one each; named ones start at values from the data.
 
     The lengthscale is, of a grid between the steps and the span of the inputs, the one under
-    which the starting means are likeliest; so is the period, of a grid of its own. The
+    which the starting means are likeliest; so is the period, among peaks of the periodogram. The
     variance of a kernel that is no sum stays at one: the mappings' own lengthscales already
     carry the scale of the latent points.
     """
@@ -60,15 +62,16 @@ def initial_time_kernels(
     lengths = [steps * (spans / steps) ** share for share in np.linspace(0.0, 1.0, GRID)]
     waves = [(1.0, 1.0)]
     if _is_periodic(named):
-        periods = np.geomspace(4.0 * steps[0], max(spans[0] / 1.5, 4.0 * steps[0]), PERIODS)
-        waves = [(period, share) for period in periods for share in (0.3, 1.0)]
+        periods = _likely_periods(means, inputs[:, 0], code, steps[0])
+        waves = [(period, share) for period in periods for share in (0.3, 1.0, 3.0)]
 
-    def likeliest(choices: list[Kernel]) -> int:
-        return int(np.argmax([_log_evidence(one, means, inputs, code) for one in choices]))
+    def evidence(choices: list[Kernel]) -> Float[np.ndarray, " C"]:
+        return np.array([_log_evidence(one, means, inputs, code) for one in choices])
 
-    wave = waves[likeliest([_started(named, spans, one, spans) for one in waves])]
+    found = evidence([_started(named, spans, wave, spans) for wave in waves])
+    wave = min(w for w, e in zip(waves, found, strict=True) if e > found.max() - PARSIMONY)
     grid = [_started(named, length, wave, spans) for length in lengths]
-    best = grid[likeliest(grid)]
+    best = grid[int(np.argmax(evidence(grid)))]
     return (_anchored(best),)
 
 
@@ -86,6 +89,36 @@ def _is_periodic(kernel: Kernel) -> bool:
     if isinstance(kernel, Sum | Product):
         return any(_is_periodic(part) for part in kernel.parts)
     return isinstance(kernel, Periodic)
+
+
+def _likely_periods(
+    means: Float[np.ndarray, "N Q"],
+    times: Float[np.ndarray, " N"],
+    code: Int[np.ndarray, " N"],
+    step: float,
+) -> Float[np.ndarray, " C"]:
+    """Periods at the peaks of the Lomb-Scargle periodogram, and twice as long.
+
+    A wave that is not a sine has its power in harmonics, of which the second may be strongest.
+    """
+    from scipy.signal import lombscargle  # slow to import
+
+    stretches = [np.flatnonzero(code == place) for place in np.unique(code)[:20]]
+    span = max(float(np.ptp(times[rows])) for rows in stretches)
+    lowest, highest = 1.5 / span, 0.25 / step
+    count = int(np.clip(8.0 * span * highest, 20, MOST_FREQUENCIES))
+    frequencies = np.linspace(min(lowest, highest), highest, count)
+    power = np.zeros(count)
+    for rows in stretches:
+        for column in means[rows].T:
+            if np.std(column) > 0:
+                centred = column - column.mean()
+                power += lombscargle(times[rows], centred, 2.0 * np.pi * frequencies)
+    padded = np.concatenate([[-np.inf], power, [-np.inf]])
+    peaks = np.flatnonzero((padded[1:-1] >= padded[:-2]) & (padded[1:-1] >= padded[2:]))
+    periods = 1.0 / frequencies[peaks[np.argsort(-power[peaks])][:PEAKS]]
+    doubled = 2.0 * periods
+    return np.concatenate([periods, doubled[doubled <= span / 1.5]])
 
 
 def _started(
