@@ -281,3 +281,17 @@ def test_latent_paths_are_drawn(fitted):
         latent_paths(fitted, "z")
     with pytest.raises(OptionError, match="without time stamps"):
         latent_paths(BayesianGPLVM())
+
+
+def test_long_sequences_lend_their_nearest_rows(series, fitted, monkeypatch):
+    from manyviews.inference import new_sequences
+
+    Y, times, names = series
+    late = (times >= 11.0) & (names == "b")
+    given = Y[late].copy()
+    given[:, 2:] = np.nan
+    whole = fitted.transform(given, times=times[late], sequences="b")
+    monkeypatch.setattr(new_sequences, "CONTEXT", 25)
+    near = fitted.transform(given, times=times[late], sequences="b")
+    active = fitted.relevance_ > 0.05
+    np.testing.assert_allclose(near[:, active], whole[:, active], atol=0.1)

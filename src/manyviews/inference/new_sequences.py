@@ -1,8 +1,9 @@
 """Latent paths of new rows of a temporal model, inferred jointly (002 §4.2).
 
 New rows of a sequence depend on each other, and on the training rows of the sequence if it is
-one of those. With q(U) fixed, the bound over the sites of all these rows is maximised from
-several starting paths; what stays ambiguous is ambiguous over whole paths.
+one of those (on the nearest of them, where it is long). With q(U) fixed, the bound over the
+sites of all these rows is maximised from several starting paths; what stays ambiguous is
+ambiguous over whole paths.
 """
 
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.spatial import KDTree
 
 from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
@@ -21,6 +23,7 @@ from .path_bound import PathBound, in_chunks
 from .paths import nearest_segment, smoothest_path
 
 SCREENING, POLISHING = 30, 300  # iterations for every start, and for those kept
+CONTEXT = 1000  # training rows of a sequence that are inferred again with new ones
 UNSEEN = 1e-3  # relative precision of the first sites of rows of which nothing was seen
 
 Tables = tuple[Float[np.ndarray, "_ _"], ...]
@@ -49,10 +52,8 @@ def infer_sequences(
         False treats rows as independent given the training rows: faster, less exact.
     """
     trained = np.asarray(latent.sequences.code)
-    old = np.flatnonzero(np.isin(trained, code))
-    joint = latent.extended(inputs, code, old)
-    new = np.arange(len(old), len(old) + len(code))
-    prior = marginals(joint)[new]
+    touched = np.flatnonzero(np.isin(trained, code))
+    prior = marginals(latent.extended(inputs, code, touched))[jnp.arange(-len(code), 0)]
     present = [k for k, Y in enumerate(rows) if not np.isnan(Y).all()]
     if not present:
         nothing = np.zeros(len(code))
@@ -64,6 +65,9 @@ def infer_sequences(
     )
     if not coupled:
         return alone
+    old = _context(latent, touched, inputs, code)
+    joint = latent.extended(inputs, code, old)
+    new = np.arange(len(old), len(old) + len(code))
     _, place = np.unique(np.concatenate([trained[old], code]), return_inverse=True)
     evidences = tuple(
         in_chunks(posteriors[k], np.concatenate([data[k][old], rows[k]]), powers[k])
@@ -84,6 +88,24 @@ def infer_sequences(
         gains = np.stack([value for _, value in ends]) - bound.of_first(len(old))
         found = [bound.marginals(x)[new] for x, _ in ends]
     return _by_row(found, gains, place[new])
+
+
+def _context(
+    latent: Temporal,
+    touched: Int[np.ndarray, " T"],
+    inputs: Float[np.ndarray, "N P"],
+    code: Int[np.ndarray, " N"],
+) -> Int[np.ndarray, " C"]:
+    """The training rows that new rows are inferred with: of long sequences, the nearest."""
+    trained, places = np.asarray(latent.sequences.code), np.asarray(latent.sequences.inputs)
+    kept = []
+    for name in np.unique(trained[touched]):
+        rows = touched[trained[touched] == name]
+        if len(rows) > CONTEXT:
+            apart, _ = KDTree(inputs[code == name]).query(places[rows])
+            rows = np.sort(rows[np.argsort(apart, kind="stable")[:CONTEXT]])
+        kept.append(rows)
+    return np.concatenate(kept) if kept else touched
 
 
 def _by_row(
