@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from ..kernels import Bias, Kernel, Matern12, Matern32, Matern52, Sum, White
+from ..linalg import map_factorising
 
 
 class StateSpace(NamedTuple):
@@ -81,7 +82,7 @@ def _component(
 def simulate(model: StateSpace, key: jax.Array, n_paths: int) -> Float[Array, "n_paths N"]:
     """Paths drawn from the prior, one row after the other."""
     d = model.readout.shape[0]
-    values, vectors = jnp.linalg.eigh(model.noise)  # singular where nothing is added
+    values, vectors = map_factorising(jnp.linalg.eigh, model.noise, 1024)  # may be singular
     roots = vectors * jnp.sqrt(jnp.maximum(values, 0.0))[:, None, :]
     draws = jax.random.normal(key, (model.transition.shape[0], d, n_paths))
 

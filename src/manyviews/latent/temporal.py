@@ -165,14 +165,14 @@ class Temporal(LatentSpace):
     def _prior_paths(self, key: PRNGKeyArray, n_paths: int) -> Float[Array, "S N Q"]:
         N, Q = self.target.raw.shape
         sequences = self.sequences
-        kernels = self.kernels if len(self.kernels) > 1 else self.kernels * Q
-        keys = jax.random.split(key, Q)
         if self.path == "state-space":
-            drawn = [
-                simulate(state_space(kernel, sequences.step, sequences.first), k, n_paths)
-                for kernel, k in zip(kernels, keys, strict=True)
-            ]
-            return jnp.stack(drawn, axis=2)[:, jnp.argsort(sequences.order)]
+            models = [state_space(k, sequences.step, sequences.first) for k in self.kernels]
+            each = n_paths * Q // len(models)  # one model draws for all dimensions
+            keys = jax.random.split(key, len(models))
+            drawn = [simulate(model, k, each) for model, k in zip(models, keys, strict=True)]
+            paths = jnp.stack(drawn).reshape(Q, n_paths, N)
+            return jnp.moveaxis(paths, 0, 2)[:, jnp.argsort(sequences.order)]
+        kernels = self.kernels if len(self.kernels) > 1 else self.kernels * Q
         inputs = jnp.pad(sequences.inputs, ((0, 1), (0, 0)))
         draws = jax.random.normal(key, (Q, n_paths, N + 1))
         columns = []

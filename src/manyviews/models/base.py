@@ -213,6 +213,27 @@ class VariationalEstimator(Dynamics, BaseEstimator):
             return mean, scaling.undo_covariance(result.covariance)
         return (mean, scaling.undo_std(result.std)) if std else mean
 
+    def _forecast(
+        self, views: Sequence[int], times: Any, sequence: Any, std: bool, n_samples: int | None,
+        seed: Any,
+    ) -> list[Any]:  # fmt: skip
+        """Views at other times of a training sequence: moments, or trajectories."""
+        if n_samples is None:
+            q = self._latent_at(times, sequence)
+            return [self._outputs(view, q, std, False, None, None) for view in views]
+        if std:
+            raise OptionError("ask for samples or for moments, not for both")
+        rng = self._rng(seed)
+        x = self._paths_at(times, sequence, n_samples, rng)
+        return [self._draw_at(view, x, rng) for view in views]
+
+    def _draw_at(
+        self, view: int, x: Float[np.ndarray, "S N Q"], rng: np.random.RandomState
+    ) -> Float[np.ndarray, "S N D"]:
+        """One draw of a view at each of many latent positions."""
+        q = self._positions(x.reshape(-1, x.shape[-1]))
+        return self._outputs(view, q, False, False, 1, rng)[0].reshape(*x.shape[:2], -1)
+
     def _positions(self, X: Any, latent_std: Any = None) -> Gaussian:
         """Latent positions given by the user, checked."""
         check_is_fitted(self)

@@ -1,29 +1,26 @@
-"""The Bayesian GP-LVM: one view, independent latent points (002)."""
+"""The Bayesian GP-LVM: one view, latent points independent or moving over time (002)."""
 
 import os
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..data import Scaling, When, check_training_columns, check_values
-from ..expectations import Gaussian
+from ..data import Scaling, check_training_columns
 from ..inference.diagnostics import check_signal
 from ..inference.initial_dynamics import TimeKernel
 from ..io import register_record
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER
-from .base import DEFAULT_NOISE_FLOOR, MIN_SAMPLES, VariationalEstimator
+from .base import DEFAULT_NOISE_FLOOR, VariationalEstimator
 from .core import fit_core
+from .single_view import SingleViewEstimator, row_names
 
 
 @register_record
-class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VariationalEstimator):
+class BayesianGPLVM(SingleViewEstimator):
     """Nonlinear dimensionality reduction that decides the number of dimensions itself.
 
     Every column d of the data is a Gaussian process of a few latent variables,
@@ -186,7 +183,7 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
         self._validate_params()
         timed = times is not None or sequences is not None
         Y = self._check(X, reset=True, empty_rows=timed)
-        self.when_ = self._training_times(times, sequences, _row_names(X, len(Y)))
+        self.when_ = self._training_times(times, sequences, row_names(X, len(Y)))
         check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
         self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
         scaled = self.scaling_.apply(Y)
@@ -206,208 +203,3 @@ class BayesianGPLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Variation
     def fit_transform(self, X: Any, y: Any = None, **times: Any) -> Float[np.ndarray, "N Q"]:
         """Fit the model and return the latent means of the training rows."""
         return self.fit(X, y, **times).latent_mean_
-
-    # ------------------------------------------------------- latent positions of new rows
-
-    def transform(
-        self,
-        X: Any,
-        *,
-        times: Any = None,
-        sequences: Any = None,
-        coupled: bool = True,
-        return_std: bool = False,
-    ) -> Any:
-        """Posterior means of the latent positions of new rows (and their std on request).
-
-        Parameters
-        ----------
-        times, sequences : array-like, optional
-            For models fitted with time stamps: those of the new rows. Rows of one sequence are
-            inferred jointly, and with the training rows if it is a training sequence. Without
-            ``sequences`` rows belong to the training sequence if there was but one, without
-            a name, else to a new one. Rows without any value are then allowed.
-        coupled : bool, default=True
-            False infers rows one by one, given the training rows: faster, less exact.
-        """
-        q = self._locate(X, times, sequences, coupled)[1]
-        if return_std:
-            return np.array(q.mean), np.sqrt(np.array(q.variance))
-        return np.array(q.mean)
-
-    def score_samples(
-        self, X: Any, *, times: Any = None, sequences: Any = None, method: str = "auto"
-    ) -> Float[np.ndarray, " N"]:
-        """Approximate log p(y* | Y) of every row: F(Y, y*) - F(Y) (002 eq. 36).
-
-        Parameters
-        ----------
-        method : {"auto", "augmented", "fixed"}
-            ``"augmented"`` lets the new row revise q(U), as the equation has it; ``"fixed"``
-            keeps q(U) of the training data, which gives a lower number. ``"auto"`` is
-            ``"augmented"`` unless scattered missing training values rule it out. Rows with
-            time stamps are scored by sequence (``"fixed"``), each with an equal share.
-        """
-        scaled, when = self._new(X, times, sequences)
-        return self._score_rows([scaled], method, when)
-
-    def score(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> float:
-        """Mean of :meth:`score_samples`: higher is better."""
-        return float(np.mean(self.score_samples(X, times=times, sequences=sequences)))
-
-    # ------------------------------------------------------------------ back to the data
-
-    def predict(
-        self,
-        X: Any,
-        *,
-        times: Any = None,
-        sequences: Any = None,
-        coupled: bool = True,
-        return_std: bool = False,
-        return_cov: bool = False,
-        n_samples: int | None = None,
-        random_state: Any = None,
-    ) -> Any:
-        """Complete rows given partly observed ones: infer x*, then predict every column.
-
-        Returns the mean; ``(mean, std)`` or ``(mean, covariance)`` on request, covariance
-        of shape (n_rows, n_features, n_features); or, with ``n_samples``, draws of shape
-        (n_samples, n_rows, n_features). Observation noise is included. For ``times``,
-        ``sequences`` and ``coupled`` see :meth:`transform`.
-        """
-        q = self._locate(X, times, sequences, coupled)[1]
-        return self._like(X, self._outputs(0, q, return_std, return_cov, n_samples, random_state))
-
-    def inverse_transform(
-        self,
-        X: Any,
-        latent_std: Any = None,
-        *,
-        return_std: bool = False,
-        return_cov: bool = False,
-        n_samples: int | None = None,
-        random_state: Any = None,
-    ) -> Any:
-        """Data at given latent positions, with their uncertainty if ``latent_std`` is given.
-
-        The options are those of :meth:`predict`.
-        """
-        q = self._positions(X, latent_std)
-        return self._outputs(0, q, return_std, return_cov, n_samples, random_state)
-
-    def forecast(
-        self,
-        times: Any,
-        sequence: Any = None,
-        *,
-        return_std: bool = False,
-        n_samples: int | None = None,
-        random_state: Any = None,
-    ) -> Any:
-        """Rows at other times of a training sequence, from the time stamps alone (002 §4.2).
-
-        Before, between or after the training rows. With ``n_samples``, trajectories of shape
-        (n_samples, n_times, n_features) whose latent paths are drawn jointly over time.
-        """
-        if n_samples is None:
-            q = self._latent_at(times, sequence)
-            return self._outputs(0, q, return_std, False, None, None)
-        rng = self._rng(random_state)
-        x = self._paths_at(times, sequence, n_samples, rng)
-        drawn = self._outputs(
-            0, self._positions(x.reshape(-1, x.shape[2])), return_std, False, 1, rng
-        )
-        return drawn[0].reshape(*x.shape[:2], -1)
-
-    def impute(
-        self,
-        X: Any = None,
-        *,
-        times: Any = None,
-        sequences: Any = None,
-        coupled: bool = True,
-        return_std: bool = False,
-    ) -> Any:
-        """Fill the holes of the training data (``X=None``) or of new data.
-
-        Observed values are returned as they are, with a std of zero.
-        """
-        check_is_fitted(self)
-        if X is None:
-            scaled, q = self.core_.data[0], self.core_.marginals()
-        else:
-            scaled, q = self._locate(X, times, sequences, coupled)
-        mean, std = self._outputs(0, q, True, False, None, None)
-        missing = np.isnan(scaled)
-        filled = np.where(missing, mean, self.scaling_.undo(scaled))
-        if X is not None and not isinstance(X, pd.DataFrame):
-            filled = np.where(missing, mean, np.asarray(X, dtype=np.float64))
-        return self._like(X, (filled, np.where(missing, std, 0.0)) if return_std else filled)
-
-    def sample(
-        self, n_samples: int = 1, *, latent: str = "prior", random_state: Any = None
-    ) -> Float[np.ndarray, "K D"]:
-        """Draw new rows: x from the prior (or from the training points' posteriors), then y."""
-        check_is_fitted(self)
-        rng = self._rng(random_state)
-        q = self._draw_latent(n_samples, latent, rng)
-        return self._outputs(0, q, False, False, 1, rng)[0]
-
-    # ------------------------------------------------------------------ edges
-
-    def _locate(
-        self, X: Any, times: Any, sequences: Any, coupled: bool
-    ) -> tuple[Float[np.ndarray, "N D"], Gaussian]:
-        """The scaled rows and q(x*)."""
-        scaled, when = self._new(X, times, sequences)
-        power = self._powers([self.evidence_power], when is not None)
-        return scaled, self._infer([scaled], powers=power, when=when, coupled=coupled).q
-
-    def _check(self, X: Any, reset: bool, empty_rows: bool = False) -> Float[np.ndarray, "N D"]:
-        Y = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=np.float64,
-            ensure_all_finite=False,
-            ensure_min_samples=MIN_SAMPLES if reset else 1,
-        )
-        rows = X.index if isinstance(X, pd.DataFrame) else None
-        names = getattr(self, "feature_names_in_", None)
-        check_values(Y, "X", names, rows, empty_rows=empty_rows)
-        return Y
-
-    def _new(
-        self, X: Any, times: Any = None, sequences: Any = None
-    ) -> tuple[Float[np.ndarray, "N D"], When | None]:
-        """New rows, scaled, and when they were seen."""
-        check_is_fitted(self)
-        timed = times is not None or sequences is not None
-        Y = self._check(X, reset=False, empty_rows=timed)
-        return self.scaling_.apply(Y), self._new_times(times, sequences, _row_names(X, len(Y)))
-
-    @property
-    def _scalings(self) -> tuple[Scaling, ...]:
-        return (self.scaling_,)
-
-    def _like(self, X: Any, result: Any) -> Any:
-        """Two-dimensional results come back as DataFrames where the input was one."""
-        if isinstance(result, tuple):
-            return tuple(self._like(X, part) for part in result)
-        if isinstance(X, pd.DataFrame) and result.ndim == 2:
-            return pd.DataFrame(result, index=X.index, columns=X.columns)
-        return result
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.latent_mean_.shape[1]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-
-def _row_names(X: Any, n_rows: int) -> list[Any]:
-    return X.index.tolist() if isinstance(X, pd.DataFrame) else list(range(n_rows))

@@ -79,7 +79,7 @@ class CrossPrediction(MultiViewEstimator):
             if return_std or return_cov:
                 raise OptionError("ask for samples or for moments, not for both")
             x = mixture.draw(n_samples, rng)
-            answers = {name: self._draw_view(name, x, rng) for name in targets}
+            answers = {name: self._draw_at(self._places(name)[0], x, rng) for name in targets}
         else:
             for name in targets:
                 answer = self._mixture_moments(name, mixture, return_std, return_cov)
@@ -180,10 +180,3 @@ class CrossPrediction(MultiViewEstimator):
         means, stds = answer if std else (answer, None)
         mean, total = mixture.moments(means, stds)
         return (mean, total) if std else mean
-
-    def _draw_view(
-        self, name: str, x: Float[np.ndarray, "S N Q"], rng: np.random.RandomState
-    ) -> Float[np.ndarray, "S N D"]:
-        q = self._positions(x.reshape(-1, x.shape[-1]))
-        drawn = self._outputs(self._places(name)[0], q, False, False, 1, rng)[0]
-        return drawn.reshape(*x.shape[:2], -1)

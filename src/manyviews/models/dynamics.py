@@ -53,8 +53,8 @@ class Dynamics:
             )
         return when
 
-    def _future(self, times: Any, sequence: Any) -> Temporal:
-        """The latent space with rows at other times of a training sequence added last."""
+    def _future(self, times: Any, sequence: Any) -> tuple[Temporal, int]:
+        """The latent space with rows at other times of a sequence added last, and their number."""
         trained = self._trained_times()
         if sequence is None and len(trained.labels) > 1:
             raise OptionError(
@@ -71,7 +71,8 @@ class Dynamics:
         when = self._same_inputs(When(inputs, np.full(len(inputs), place), trained.labels))
         latent = self.core_.model.latent
         assert isinstance(latent, Temporal)
-        return latent.extended(when.inputs, when.code, np.flatnonzero(trained.code == place))
+        own = np.flatnonzero(trained.code == place)
+        return latent.extended(when.inputs, when.code, own), len(inputs)
 
     def forecast_latent(
         self, times: Any, sequence: Any = None
@@ -81,17 +82,16 @@ class Dynamics:
         return np.array(q.mean), np.sqrt(np.array(q.variance))
 
     def _latent_at(self, times: Any, sequence: Any) -> Gaussian:
-        latent = self._future(times, sequence)
-        n = len(as_inputs(times))
+        latent, n = self._future(times, sequence)
         return marginals(latent)[jnp.arange(-n, 0)]
 
     def _paths_at(
         self, times: Any, sequence: Any, n_paths: int, rng: np.random.RandomState
     ) -> Float[np.ndarray, "S n Q"]:
         """Latent paths drawn jointly at other times of a training sequence."""
-        latent = self._future(times, sequence)
+        latent, n = self._future(times, sequence)
         key = jax.random.key(rng.randint(2**31 - 1))
-        return np.asarray(_paths(latent, key, n_paths))[:, -len(as_inputs(times)) :]
+        return np.asarray(_paths(latent, key, n_paths))[:, -n:]
 
 
 @eqx.filter_jit

@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import OptionError
 from .cross_prediction import CrossPrediction
 from .multiview import Names, listed
 
@@ -81,7 +80,7 @@ class Generation(CrossPrediction):
         for dimension, value in (fixed or {}).items():
             x[:, self._dimension(dimension)] = value
         names = listed(view) or list(self.view_names_)
-        answers = {name: self._draw_view(name, x[None], rng)[0] for name in names}
+        answers = {name: self._draw_at(self._places(name)[0], x[None], rng)[0] for name in names}
         return answers[view] if isinstance(view, str) else answers
 
     def forecast(
@@ -101,18 +100,9 @@ class Generation(CrossPrediction):
         from which all views are drawn.
         """
         names = listed(view) or list(self.view_names_)
-        if n_samples is None:
-            q = self._latent_at(times, sequence)
-            answers = {
-                name: self._outputs(self._places(name)[0], q, return_std, False, None, None)
-                for name in names
-            }
-        else:
-            if return_std:
-                raise OptionError("ask for samples or for moments, not for both")
-            rng = self._rng(random_state)
-            x = self._paths_at(times, sequence, n_samples, rng)
-            answers = {name: self._draw_view(name, x, rng) for name in names}
+        places = self._places(names)
+        found = self._forecast(places, times, sequence, return_std, n_samples, random_state)
+        answers = dict(zip(names, found, strict=True))
         return answers[view] if isinstance(view, str) else answers
 
     def sample_private(
