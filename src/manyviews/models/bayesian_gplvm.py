@@ -183,7 +183,8 @@ class BayesianGPLVM(SingleViewEstimator):
         self._validate_params()
         timed = times is not None or sequences is not None
         Y = self._check(X, reset=True, empty_rows=timed)
-        self.when_ = self._training_times(times, sequences, row_names(X, len(Y)))
+        self.samples_ = row_names(X, len(Y))
+        self.when_ = self._training_times(times, sequences, self.samples_)
         check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
         self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
         scaled = self.scaling_.apply(Y)

@@ -1,18 +1,19 @@
 """The protocol of all models of several views: names, relevance, new samples, imputation."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Scaling, Views, When, check_values, match_views
 from ..errors import DataError, OptionError
 from ..inference.new_points import NewPoints
 from .base import ACTIVE_THRESHOLD, VariationalEstimator
-from .explain import sensitivity, variance_explained
+from .explain import sensitivity, variance_explained, variance_explained_by
 from .segmentation import Segmentation, segment
 
 Names = str | Sequence[str]
@@ -42,6 +43,15 @@ class MultiViewEstimator(VariationalEstimator):
         """Views x dimensions, normalised to a maximum of one per view."""
         check_is_fitted(self)
         return pd.DataFrame(self.relevance_values_, index=list(self.view_names_))
+
+    def training_data(self) -> dict[str, pd.DataFrame]:
+        """The views the model was fitted to, NaN where a value was missing."""
+        check_is_fitted(self)
+        parts = zip(self.view_names_, self.scalings_, self.core_.data, self.columns_, strict=True)
+        return {
+            name: pd.DataFrame(scaling.undo(Y), index=self.samples_, columns=columns)
+            for name, scaling, Y, columns in parts
+        }
 
     def latent_posterior(self) -> pd.DataFrame:
         """Mean and std of every training sample's latent position."""
@@ -74,14 +84,21 @@ class MultiViewEstimator(VariationalEstimator):
         :func:`manyviews.models.explain.variance_explained` for the definition.
         """
         check_is_fitted(self)
-        if kind not in {"lost", "alone"}:
-            raise OptionError(f"kind must be 'lost' or 'alone', got {kind!r}")
         rows = []
         for posterior, Y in zip(self.core_.posteriors, self.core_.data, strict=True):
             shares, total = variance_explained(posterior, self.core_.marginals(), Y, kind)
             rows.append([*shares, total])
         columns = [*range(self.latent_mean_.shape[1]), "total"]
         return pd.DataFrame(rows, index=list(self.view_names_), columns=columns)
+
+    def variance_explained_by(self, dimensions: Sequence[int]) -> pd.Series:
+        """Share of each view's variance that a set of dimensions explains by itself."""
+        check_is_fitted(self)
+        chosen = [self._dimension(d) for d in dimensions]
+        q = self.core_.marginals()
+        pairs = zip(self.core_.posteriors, self.core_.data, strict=True)
+        shares = [variance_explained_by(posterior, q, Y, chosen) for posterior, Y in pairs]
+        return pd.Series(shares, index=list(self.view_names_))
 
     def sensitivity(self, view: str) -> pd.DataFrame:
         """Columns x dimensions: how far a column moves per standard deviation of a dimension.
@@ -111,8 +128,29 @@ class MultiViewEstimator(VariationalEstimator):
         """
         new = self._new(views, times, sequences)
         q = self._locate(new, coupled=coupled).q
-        mean = np.array(q.mean)
-        return (mean, np.sqrt(np.array(q.variance))) if return_std else mean
+        mean, std = self._named_output(np.array(q.mean), np.sqrt(np.array(q.variance)), new.found)
+        return (mean, std) if return_std else mean
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what ``transform`` returns, as in scikit-learn: "pandas" or "default"."""
+        if transform not in {None, "default", "pandas"}:
+            raise OptionError(f"transform must be 'default' or 'pandas', got {transform!r}")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the latent dimensions."""
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.asarray([f"{prefix}{d}" for d in range(self.latent_mean_.shape[1])], dtype=object)
+
+    def _named_output(self, mean: np.ndarray, std: np.ndarray, found: Views) -> tuple[Any, Any]:
+        """Latent moments as arrays, or as DataFrames if the user has asked for them."""
+        if _get_output_config("transform", self)["dense"] != "pandas":
+            return mean, std
+        names: Any = {"index": found.samples, "columns": self.get_feature_names_out()}
+        return pd.DataFrame(mean, **names), pd.DataFrame(std, **names)
 
     def score_samples(
         self, views: Any, *, times: Any = None, sequences: Any = None, method: str = "auto"
@@ -142,7 +180,7 @@ class MultiViewEstimator(VariationalEstimator):
         """
         check_is_fitted(self)
         if views is None:
-            tables = tuple(s.undo(Y) for s, Y in zip(self.scalings_, self.core_.data, strict=True))
+            tables = tuple(table.to_numpy() for table in self.training_data().values())
             found = Views(
                 self.view_names_, tables, self.columns_, self.samples_, bool(self.labelled_)
             )

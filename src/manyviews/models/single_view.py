@@ -11,13 +11,40 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..data import Scaling, When, check_values
 from ..expectations import Gaussian
 from .base import MIN_SAMPLES, VariationalEstimator
+from .explain import sensitivity, variance_explained
 
 
 class SingleViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VariationalEstimator):
     """A fitted core with one scaling, and scikit-learn's habits for one table."""
 
     scaling_: Scaling
+    samples_: list[Any]
     evidence_power: float | str
+
+    # ------------------------------------------------------- what the model has found
+
+    def training_data(self) -> pd.DataFrame:
+        """The table the model was fitted to, NaN where a value was missing."""
+        check_is_fitted(self)
+        table = self.scaling_.undo(self.core_.data[0])
+        return pd.DataFrame(table, index=self.samples_, columns=self._columns())
+
+    def variance_explained(self, kind: str = "lost") -> pd.Series:
+        """Share of the variance per dimension, and in total; see :meth:`MRD.variance_explained`."""
+        check_is_fitted(self)
+        core = self.core_
+        shares, total = variance_explained(core.posteriors[0], core.marginals(), core.data[0], kind)
+        return pd.Series([*shares, total], index=[*range(len(shares)), "total"])
+
+    def sensitivity(self) -> pd.DataFrame:
+        """Columns x dimensions: how far a column moves per standard deviation of a dimension."""
+        check_is_fitted(self)
+        slopes = sensitivity(self.core_.posteriors[0], self.core_.marginals())
+        return pd.DataFrame(slopes * self.scaling_.scale[:, None], index=self._columns())
+
+    def _columns(self) -> list[Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return list(range(len(self.scaling_.scale))) if names is None else list(names)
 
     # ------------------------------------------------------- latent positions of new rows
 
