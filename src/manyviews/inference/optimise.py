@@ -100,7 +100,8 @@ def optimise(
     info.seconds = time.perf_counter() - began
     if info.interrupted:
         warnings.warn(
-            "the fit was interrupted; the best state so far is kept",
+            "the fit was interrupted; the best state so far is kept. With checkpoint='FILE' "
+            "another fit of the same data goes on from there",
             ConvergenceWarning,
             stacklevel=3,
         )
