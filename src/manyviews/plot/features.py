@@ -35,7 +35,7 @@ def top_features(
         image = picture.arrange(moves.to_numpy())
         drawn = ax.imshow(image.mean(axis=2) if image.ndim == 3 else image, cmap="magma", vmin=0)
         ax.set_axis_off()
-        ax.figure.colorbar(drawn, ax=ax, label="change per standard deviation")
+        ax.figure.colorbar(drawn, ax=ax, label="change")
         return ax
     moves = (moves / subject.spread(view)).nlargest(n).iloc[::-1]
     colour = COLOURS[subject.names.index(view) % len(COLOURS)]

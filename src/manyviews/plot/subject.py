@@ -101,6 +101,12 @@ class Subject:
         std = np.nanstd(self.tables[view].to_numpy(), axis=0)
         return np.where(std > 0, std, 1.0)
 
+    def scale(self, view: str) -> Float[np.ndarray, " D"]:
+        """What the model divides the columns of a view by."""
+        if self.single:
+            return self.model.scaling_.scale
+        return self.model.scalings_[self.names.index(view)].scale
+
     def centre(self) -> Float[np.ndarray, " Q"]:
         """The position of the training sample nearest to the middle of all."""
         X = self.latent

@@ -28,9 +28,11 @@ class Assessment:
     truth, mean, std : ndarray of shape (n_samples, n_columns)
         In the units of the data; NaN in ``truth`` is not assessed.
     linear : ndarray of shape (n_samples, n_columns)
-        Ridge regression's predictions from the same data, its penalty cross-validated.
+        Ridge regression's predictions from the same data, scaled as the model scales them, the
+        penalty cross-validated, missing inputs at their means.
     centre, scale : ndarray
-        Mean and standard deviation of the training columns.
+        Mean of the training columns, and the scale the model divides them by: one number where
+        all columns have one unit (``scaling="view"``), one per column with ``"column"``.
     """
 
     view: str
@@ -43,7 +45,7 @@ class Assessment:
     scale: Float[np.ndarray, " D"]
 
     def error(self, prediction: Float[np.ndarray, "*N D"]) -> float:
-        """Root mean square error in training standard deviations of the columns."""
+        """Root mean square error in units of the scale."""
         return float(np.sqrt(np.nanmean(((self.truth - prediction) / self.scale) ** 2)))
 
     def explained(self, prediction: Float[np.ndarray, "*N D"]) -> float:
@@ -92,16 +94,16 @@ def assess(model: Any, held_out: Any, times: Any = None, sequences: Any = None) 
         given = {other: table[wanted] for other, table in others.items()}
         stamps = {key: None if s is None else np.asarray(s)[wanted] for key, s in when.items()}
         mean, std = model.predict(given, name, return_std=True, **stamps)
-        training = [table for other, table in subject.tables.items() if other != name]
         assessments.append(
             _compare(
                 name,
                 " and ".join(given) if len(given) < 4 else f"the {len(given)} other views",
                 truth[wanted].to_numpy(),
                 (np.asarray(mean), np.asarray(std)),
-                np.hstack([t.to_numpy() for t in training]),
-                np.hstack([t.to_numpy() for t in given.values()]),
+                np.hstack([subject.tables[o].to_numpy() / subject.scale(o) for o in given]),
+                np.hstack([table.to_numpy() / subject.scale(o) for o, table in given.items()]),
                 subject.tables[name].to_numpy(),
+                subject.scale(name),
             )
         )
     return assessments
@@ -130,9 +132,10 @@ def _halves(subject: Subject, held_out: Any, when: Mapping[str, Any]) -> list[As
                 "the other half",
                 rows[wanted][:, hidden],
                 (np.asarray(mean)[:, hidden], np.asarray(std)[:, hidden]),
-                training[:, ~hidden],
-                rows[wanted][:, ~hidden],
+                (training / subject.scale(name))[:, ~hidden],
+                (rows[wanted] / subject.scale(name))[:, ~hidden],
                 training[:, hidden],
+                subject.scale(name)[hidden],
             )
         )
     return assessments
@@ -146,15 +149,13 @@ def _compare(
     inputs: Float[np.ndarray, "N P"],
     new_inputs: Float[np.ndarray, "n P"],
     outputs: Float[np.ndarray, "N D"],
+    scale: Float[np.ndarray, " D"],
 ) -> Assessment:
-    centre, scale = np.nanmean(outputs, axis=0), np.nanstd(outputs, axis=0)
-    scale = np.where(scale > 0, scale, np.nan)  # constant columns are not assessed
+    centre = np.nanmean(outputs, axis=0)
     middle = np.nan_to_num(np.nanmean(inputs, axis=0))
-    spread = np.nanstd(inputs, axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
 
     def filled(X: Float[np.ndarray, "n P"]) -> Float[np.ndarray, "n P"]:
-        return np.where(np.isnan(X), 0.0, (X - middle) / spread)
+        return np.where(np.isnan(X), 0.0, X - middle)
 
     known = ~np.isnan(outputs).all(axis=1) & ~np.isnan(inputs).all(axis=1)
     Y = np.where(np.isnan(outputs), centre, outputs)[known]

@@ -36,14 +36,14 @@ EXAMPLES = 12  # of predicted images
 
 def findings_section(sentences: Sequence[str]) -> str:
     """What the model says."""
-    return section("Findings", items([escape(s) for s in sentences]))
+    return section("Findings", items([_text(s) for s in sentences]))
 
 
 def concerns_section(concerns: Sequence[Concern]) -> str:
     """What should make a reader careful."""
     if not concerns:
         return section("Concerns", lead="None: the checks made here found nothing to warn about.")
-    entries = [f"{escape(c.what)} <span class='advice'>{escape(c.advice)}</span>" for c in concerns]
+    entries = [f"{_text(c.what)} <span class='advice'>{_text(c.advice)}</span>" for c in concerns]
     lead = "What a careful statistician would raise, and what can be done about it."
     return section("Concerns", items(entries, "concerns"), lead=lead)
 
@@ -177,8 +177,7 @@ def prediction_section(
     def reliability(figure: Any) -> None:
         ax = figure.subplots()
         for a, colour in zip(shown, COLOURS, strict=False):
-            scale = np.where(np.isfinite(a.scale), a.scale, np.nan)
-            calibration(a.truth / scale, a.mean / scale, a.std / scale, ax, a.view, colour)
+            calibration(a.truth, a.mean, a.std, ax, a.view, colour)
         ax.legend(frameon=False, fontsize="small")
 
     pictures = [
@@ -199,8 +198,8 @@ def prediction_section(
     )
     lead = (
         "Samples that the model has not seen, each view predicted from the others. Errors are in "
-        "standard deviations of the training columns; the mean of the training data and ridge "
-        "regression from the same inputs are the rivals to beat."
+        "standard deviations (of the view, or of its columns if the model scales them); the mean "
+        "of the training data and ridge regression from the same inputs are the rivals to beat."
     )
     row = f"<div class='row'>{''.join(pictures)}</div>"
     examples = "".join(_examples(subject, a, shapes) for a in shown)
@@ -285,6 +284,11 @@ def options_section(model: Any, facts: Mapping[str, str]) -> str:
     options = {name: str(value) for name, value in model.get_params(deep=False).items()}
     parts = [details(f"Options of {type(model).__name__}", facts_list(options))]
     return section("How this was made", facts_list(facts), *parts)
+
+
+def _text(sentence: str) -> str:
+    """Escaped, numbers not torn from their per cent."""
+    return escape(sentence).replace(" %", "&nbsp;%")
 
 
 def facts_list(facts: Mapping[str, str]) -> str:
