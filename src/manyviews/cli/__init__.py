@@ -239,6 +239,24 @@ def info(model: ModelFile, json: Json = False) -> None:
 
 
 @command
+def explore(
+    model: ModelFile,
+    labels: Annotated[
+        str | None, typer.Option(help="Column to colour the samples by: FILE:COLUMN.")
+    ] = None,
+    shape: Shapes = None,
+    port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 0,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
+    index: Index = None,
+) -> None:
+    """Walk in the latent space with the mouse, on a local web page."""
+    from .showing import explore_model
+
+    explore_model(_model_file(model), labels, index, _shapes(shape), host, port, browser)
+
+
+@command
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the run.")] = Path(
         "results/demo"

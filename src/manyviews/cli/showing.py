@@ -3,8 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from rich.table import Table
 
+from ..data.files import read_column
+from ..errors import OptionError
 from ..io import describe
 from ..models.files import load
 from ..plot.subject import Subject
@@ -73,8 +76,6 @@ def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool
         held_out, when = as_new_data(model, samples), samples.when()
     metadata = None
     if run.labels:
-        from ..data.files import read_column
-
         metadata = read_column(run.labels, run.index)
     assessments = write_report(
         model, out, title=run.title, held_out=held_out, metadata=metadata, shapes=run.shapes,
@@ -82,6 +83,24 @@ def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool
     )  # fmt: skip
     say(f"report  {out}  (open it in a browser)", quiet)
     give({"report": str(out), "held_out": [a.summary() for a in assessments]}, as_json)
+
+
+def explore_model(
+    file: Path,
+    labels: str | None,
+    index: str | None,
+    shapes: dict[str, str],
+    host: str,
+    port: int,
+    browser: bool,
+) -> None:
+    """Serve the page until Ctrl-C."""
+    from ..explore import serve
+
+    colours = None if labels is None else read_column(labels, index)
+    if isinstance(colours, pd.DataFrame):
+        raise OptionError(f"--labels needs one column: as in {labels}:{colours.columns[0]}")
+    serve(load(file), host, port, browser, shapes or None, colours)
 
 
 def _views(subject: Subject) -> list[dict[str, Any]]:
