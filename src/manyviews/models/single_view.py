@@ -5,18 +5,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..data import Scaling, When, check_values
+from ..data import When
 from ..expectations import Gaussian
-from .base import MIN_SAMPLES, VariationalEstimator
+from .base import VariationalEstimator
+from .one_table import OneTable
 
 
-class SingleViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VariationalEstimator):
-    """A fitted core with one scaling, and scikit-learn's habits for one table."""
+class SingleViewEstimator(OneTable, VariationalEstimator):
+    """A fitted core with one scaling, and scikit-learn's habits."""
 
-    scaling_: Scaling
     evidence_power: float | str
 
     # ------------------------------------------------------- latent positions of new rows
@@ -143,11 +142,7 @@ class SingleViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Var
         else:
             scaled, q = self._locate(X, times, sequences, coupled)
         mean, std = self._outputs(0, q, True, False, None, None)
-        missing = np.isnan(scaled)
-        filled = np.where(missing, mean, self.scaling_.undo(scaled))
-        if X is not None and not isinstance(X, pd.DataFrame):
-            filled = np.where(missing, mean, np.asarray(X, dtype=np.float64))
-        return self._like(X, (filled, np.where(missing, std, 0.0)) if return_std else filled)
+        return self._filled(X, scaled, mean, std, return_std)
 
     def sample(
         self, n_samples: int = 1, *, latent: str = "prior", random_state: Any = None
@@ -168,20 +163,6 @@ class SingleViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Var
         power = self._powers([self.evidence_power], when is not None)
         return scaled, self._infer([scaled], powers=power, when=when, coupled=coupled).q
 
-    def _check(self, X: Any, reset: bool, empty_rows: bool = False) -> Float[np.ndarray, "N D"]:
-        Y = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=np.float64,
-            ensure_all_finite=False,
-            ensure_min_samples=MIN_SAMPLES if reset else 1,
-        )
-        rows = X.index if isinstance(X, pd.DataFrame) else None
-        names = getattr(self, "feature_names_in_", None)
-        check_values(Y, "X", names, rows, empty_rows=empty_rows)
-        return Y
-
     def _new(
         self, X: Any, times: Any = None, sequences: Any = None
     ) -> tuple[Float[np.ndarray, "N D"], When | None]:
@@ -190,27 +171,6 @@ class SingleViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Var
         timed = times is not None or sequences is not None
         Y = self._check(X, reset=False, empty_rows=timed)
         return self.scaling_.apply(Y), self._new_times(times, sequences, row_names(X, len(Y)))
-
-    @property
-    def _scalings(self) -> tuple[Scaling, ...]:
-        return (self.scaling_,)
-
-    def _like(self, X: Any, result: Any) -> Any:
-        """Two-dimensional results come back as DataFrames where the input was one."""
-        if isinstance(result, tuple):
-            return tuple(self._like(X, part) for part in result)
-        if isinstance(X, pd.DataFrame) and result.ndim == 2:
-            return pd.DataFrame(result, index=X.index, columns=X.columns)
-        return result
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.latent_mean_.shape[1]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def row_names(X: Any, n_rows: int) -> list[Any]:
