@@ -5,14 +5,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, gammaln, polygamma
 
 from .emission import IndependentNoise, Latent, second_moments
 from .gaussian import LinearGaussian, Tables, find_patterns
 from .rotation import best_rotation
 
 SHAPE, RATE = 1e-6, 1e-6
-"""Gamma prior of all precisions: flat, on data scaled to about unit variance."""
+"""Gamma prior of precisions: flat, on data scaled to about unit variance."""
+
+MOST_ALIKE = 1e4  # largest shape of the prior that the columns' noise precisions share
 
 ROTATED_EVERY = 5  # iterations, after the first few
 PATIENCE = 5  # iterations whose gains must all be small
@@ -29,8 +31,10 @@ class Loadings:
     mean: Float[np.ndarray, "D Q1"]
     covariance: Float[np.ndarray, "D Q1 Q1"]
     alpha_rate: Float[np.ndarray, " Q1"]
+    half_counts: Float[np.ndarray, " D"]
     tau_shape: Float[np.ndarray, " D"]
     tau_rate: Float[np.ndarray, " D"]
+    tau_prior: tuple[float, float] = (SHAPE, RATE)
     log_volume: float = 0.0  # Σ_d log|Σ_d|
 
     @classmethod
@@ -41,12 +45,12 @@ class Loadings:
         observed = ~np.isnan(Y)
         D, Q1 = Y.shape[1], n_components + 1
         counts = observed.sum(axis=0).astype(float)
-        shape = SHAPE + 0.5 * (np.full(D, counts.sum()) if shared_noise else counts)
+        half = 0.5 * (np.full(D, counts.sum()) if shared_noise else counts)
         variance = max(float(np.nanvar(Y)), 1e-12)
         return cls(
             observed, np.where(observed, Y, 0.0), shared_noise, np.zeros((D, Q1)),
-            np.zeros((D, Q1, Q1)), np.full(Q1, (SHAPE + 0.5 * D) * variance), shape,
-            0.5 * shape * variance,
+            np.zeros((D, Q1, Q1)), np.full(Q1, (SHAPE + 0.5 * D) * variance), half,
+            SHAPE + half, 0.5 * (SHAPE + half) * variance,
         )  # fmt: skip
 
     @property
@@ -80,7 +84,11 @@ class Loadings:
         misfit = np.maximum(misfit + np.sum(fitted * T, axis=(1, 2)), 0.0)
         if self.shared_noise:
             misfit = np.full(D, misfit.sum())
-        self.tau_rate = RATE + 0.5 * misfit
+        self.tau_shape = self.tau_prior[0] + self.half_counts
+        self.tau_rate = self.tau_prior[1] + 0.5 * misfit
+        if not self.shared_noise:
+            log_tau = digamma(self.tau_shape) - np.log(self.tau_rate)
+            self.tau_prior = fitted_gamma(self.tau_shape / self.tau_rate, log_tau)
         self.update_alpha()
 
     def update_alpha(self) -> None:
@@ -122,9 +130,9 @@ class Loadings:
         log_alpha = digamma(shape) - np.log(self.alpha_rate)
         weights = 0.5 * float(np.diagonal(self.power()) @ self.alpha)
         weights += -0.5 * D * float(log_alpha.sum()) - 0.5 * D * Q1 - 0.5 * self.log_volume
-        noise = gamma_divergence(self.tau_shape, self.tau_rate)
+        noise = gamma_divergence(self.tau_shape, self.tau_rate, self.tau_prior)
         noise = noise[:1] if self.shared_noise else noise
-        return weights + float(gamma_divergence(shape, self.alpha_rate).sum() + noise.sum())
+        return weights + float(gamma_divergence(shape, self.alpha_rate, (SHAPE, RATE)).sum() + noise.sum())
 
 
 @dataclass
@@ -152,7 +160,8 @@ def variational_factors(
         x_n ~ N(0, I),   w_dq ~ N(0, 1/α_kq),   α_kq, τ ~ Gamma,   e_nd ~ N(0, 1/τ_d).
 
     A factor that view k does not need gets a large α_kq, and its loadings vanish there: it is
-    shared by the views that keep it. Every update is exact coordinate ascent; in between,
+    shared by the views that keep it. The noise precisions of a view's columns have a Gamma
+    prior in common whose parameters are learnt, so that few rows suffice. Every update is exact coordinate ascent; in between,
     factors are rotated to where the bound is highest, without which they stay mixed for
     thousands of iterations. Missing values and views drop out of the sums.
 
@@ -253,13 +262,27 @@ def _sorted(model: LinearGaussian) -> LinearGaussian:
 
 
 def gamma_divergence(
-    shape: Float[np.ndarray, " M"], rate: Float[np.ndarray, " M"]
+    shape: Float[np.ndarray, " M"], rate: Float[np.ndarray, " M"], prior: tuple[float, float]
 ) -> Float[np.ndarray, " M"]:
-    """KL(Gamma(shape, rate) ‖ Gamma(SHAPE, RATE))."""
+    """KL(Gamma(shape, rate) ‖ Gamma(prior))."""
+    a, b = prior
     return (
-        (shape - SHAPE) * digamma(shape)
+        (shape - a) * digamma(shape)
         - gammaln(shape)
-        + gammaln(SHAPE)
-        + SHAPE * (np.log(rate) - np.log(RATE))
-        + shape * (RATE - rate) / rate
+        + gammaln(a)
+        + a * (np.log(rate) - np.log(b))
+        + shape * (b - rate) / rate
     )
+
+
+def fitted_gamma(
+    mean: Float[np.ndarray, " D"], mean_log: Float[np.ndarray, " D"]
+) -> tuple[float, float]:
+    """The Gamma (a, b) that maximises Σ_d ⟨log p(τ_d)⟩: log a - ψ(a) = log⟨τ⟩ - ⟨log τ⟩."""
+    gap = max(float(np.log(mean.mean()) - mean_log.mean()), 0.5 / MOST_ALIKE)
+    a = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
+    for _ in range(4):  # Newton, from Minka's approximation
+        slope = 1.0 / a - polygamma(1, a)
+        a = 1.0 / (1.0 / a + (gap - np.log(a) + digamma(a)) / (a**2 * -slope))
+    a = float(np.clip(a, SHAPE, MOST_ALIKE))
+    return a, a / float(mean.mean())
