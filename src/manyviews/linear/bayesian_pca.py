@@ -64,7 +64,7 @@ class BayesianPCA(LinearTable):
         noise: str = "shared",
         scaling: str = "view",
         max_iter: int = 2000,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         random_state: Any = None,
     ):
         self.n_components = n_components

@@ -67,20 +67,20 @@ class IndependentNoise:
         pattern: Int[np.ndarray, " N"],
     ) -> Evidence:
         """⟨log p(y | x)⟩ over the loadings, as a quadratic of x."""
-        Q = self.loadings.shape[1]
-        observed = masks[pattern]
+        D, Q = self.loadings.shape
         weights = 1.0 / self.variance
-        squares = self.loadings[:, :, None] * self.loadings[:, None, :]
-        residual = np.where(observed, Y - self.mean, 0.0)
+        residual = np.nan_to_num(Y - self.mean)  # zero where missing
         linear = residual @ (self.loadings * weights[:, None])
-        misfit = residual**2 @ weights + observed @ (LOG_2PI + self.log_variance)
+        misfit = residual**2 @ weights
+        seen = masks.astype(float)
+        squares = self.loadings[:, :, None] * self.loadings[:, None, :]
+        constant = LOG_2PI + self.log_variance
         if self.spread is not None:
             squares = squares + self.spread[:, :Q, :Q]
-            linear = linear - observed @ (self.spread[:, :Q, Q] * weights[:, None])
-            misfit = misfit + observed @ (self.spread[:, Q, Q] * weights)
-        flat = (squares * weights[:, None, None]).reshape(len(weights), -1)
-        precision = (masks @ flat).reshape(-1, Q, Q)
-        return Evidence(precision, linear, -0.5 * misfit)
+            constant = constant + self.spread[:, Q, Q] * weights
+            linear = linear - (seen @ (self.spread[:, :Q, Q] * weights[:, None]))[pattern]
+        precision = (seen @ (squares * weights[:, None, None]).reshape(D, -1)).reshape(-1, Q, Q)
+        return Evidence(precision, linear, -0.5 * (misfit + (seen @ constant)[pattern]))
 
     def expected(self, q: Latent) -> Float[np.ndarray, "N D"]:
         """⟨y⟩ at Gaussian positions."""

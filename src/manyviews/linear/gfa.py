@@ -19,7 +19,7 @@ from .variational import variational_factors
 class GroupFactorAnalysis(LinearViews):
     """What several tables share, and what each has for itself, if all is linear.
 
-        y_k = W_k x + μ_k + e_k,   x ~ N(0, I),   w_kdq ~ N(0, 1/α_kq),   e_kd ~ N(0, 1/τ_kd).
+        y_k = W_k x + μ_k + e_k,   x ~ N(0, I),   w_kdq ~ N(0, 1/α_kq),   e_k ~ N(0, I/τ_k).
 
     The relevance 1/α_kq of factor q for view k is learnt: a factor that several views keep
     is shared, one that a single view keeps is private, one that none keeps is left out. It is
@@ -31,8 +31,10 @@ class GroupFactorAnalysis(LinearViews):
     ----------
     n_components : int, optional
         An upper limit. Default: 10, or what the data allow.
-    noise : {"column", "view"}, default="column"
-        One noise variance per column, or per view.
+    noise : {"view", "column"}, default="view"
+        One noise variance per view, as in MRD, or one per column, with a prior that the columns
+        share. The second is for columns of different quality, and needs more values in every
+        column than there are factors: fewer can be fitted exactly.
     scaling : {"view", "column", "none"} or dict by view, default="view"
         Divide each centred view by one number, by one per column, or not at all.
     align : {"union", "intersection"}, default="union"
@@ -81,12 +83,12 @@ class GroupFactorAnalysis(LinearViews):
         self,
         n_components: int | None = None,
         *,
-        noise: str = "column",
+        noise: str = "view",
         scaling: str | dict[str, str] = "view",
         align: str = "union",
         n_restarts: int = 1,
         max_iter: int = 2000,
-        tol: float = 1e-6,
+        tol: float = 1e-5,
         random_state: Any = None,
     ):
         self.n_components = n_components

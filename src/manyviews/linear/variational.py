@@ -4,15 +4,20 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy.special import digamma, gammaln, polygamma
 
 from .emission import IndependentNoise, Latent, second_moments
 from .gaussian import LinearGaussian, Tables, find_patterns
 from .rotation import best_rotation
+from .small_inverses import small_inverses
 
 SHAPE, RATE = 1e-6, 1e-6
 """Gamma prior of precisions: flat, on data scaled to about unit variance."""
+
+LEAST_NOISE = 1e-3
+"""Share of a view's variance below which its columns' prior noise does not go: a column with
+few values can be fitted exactly, and its likelihood is then without limit."""
 
 MOST_ALIKE = 1e4  # largest shape of the prior that the columns' noise precisions share
 
@@ -25,7 +30,7 @@ NEGLIGIBLE = 1e-7  # share of a view's variance below which a factor is dropped
 class Loadings:
     """q(W, μ), q(α) and q(τ) of one view; the mean μ is the loading on a constant one."""
 
-    observed: Bool[np.ndarray, "N D"]
+    observed: Float[np.ndarray, "N D"]  # one or zero
     values: Float[np.ndarray, "N D"]
     shared_noise: bool
     mean: Float[np.ndarray, "D Q1"]
@@ -48,7 +53,7 @@ class Loadings:
         half = 0.5 * (np.full(D, counts.sum()) if shared_noise else counts)
         variance = max(float(np.nanvar(Y)), 1e-12)
         return cls(
-            observed, np.where(observed, Y, 0.0), shared_noise, np.zeros((D, Q1)),
+            observed.astype(float), np.where(observed, Y, 0.0), shared_noise, np.zeros((D, Q1)),
             np.zeros((D, Q1, Q1)), np.full(Q1, (SHAPE + 0.5 * D) * variance), half,
             SHAPE + half, 0.5 * (SHAPE + half) * variance,
         )  # fmt: skip
@@ -73,11 +78,11 @@ class Loadings:
             self.covariance = (shrunk @ squares.T).reshape(D, Q1, Q1)
             self.log_volume = float(np.log(shrunk).sum() - D * np.log(self.alpha).sum())
         else:
-            T = (self.observed.T.astype(float) @ moments).reshape(D, Q1, Q1)
+            T = (self.observed.T @ moments).reshape(D, Q1, Q1)
             precision = tau[:, None, None] * T
             precision[:, np.arange(Q1), np.arange(Q1)] += self.alpha
-            self.covariance = np.linalg.inv(precision)
-            self.log_volume = -float(np.linalg.slogdet(precision)[1].sum())
+            self.covariance, volumes = small_inverses(precision)
+            self.log_volume = -float(volumes.sum())
         self.mean = tau[:, None] * np.einsum("dqr,dr->dq", self.covariance, cross)
         fitted = self.covariance + self.mean[:, :, None] * self.mean[:, None, :]
         misfit = np.sum(self.values**2, axis=0) - 2.0 * np.sum(self.mean * cross, axis=1)
@@ -88,7 +93,8 @@ class Loadings:
         self.tau_rate = self.tau_prior[1] + 0.5 * misfit
         if not self.shared_noise:
             log_tau = digamma(self.tau_shape) - np.log(self.tau_rate)
-            self.tau_prior = fitted_gamma(self.tau_shape / self.tau_rate, log_tau)
+            floor = LEAST_NOISE * float(np.sum(self.values**2) / self.observed.sum())
+            self.tau_prior = fitted_gamma(self.tau_shape / self.tau_rate, log_tau, floor)
         self.update_alpha()
 
     def update_alpha(self) -> None:
@@ -151,7 +157,7 @@ def variational_factors(
     *,
     shared_noise: bool = False,
     max_iter: int = 1000,
-    tol: float = 1e-6,
+    tol: float = 1e-5,
     prune: bool = True,
     rotate: bool = True,
 ) -> VariationalResult:
@@ -276,13 +282,16 @@ def gamma_divergence(
 
 
 def fitted_gamma(
-    mean: Float[np.ndarray, " D"], mean_log: Float[np.ndarray, " D"]
+    mean: Float[np.ndarray, " D"], mean_log: Float[np.ndarray, " D"], floor: float
 ) -> tuple[float, float]:
-    """The Gamma (a, b) that maximises Σ_d ⟨log p(τ_d)⟩: log a - ψ(a) = log⟨τ⟩ - ⟨log τ⟩."""
+    """The Gamma (a, b) that maximises Σ_d ⟨log p(τ_d)⟩: log a - ψ(a) = log⟨τ⟩ - ⟨log τ⟩.
+
+    The noise variance b/a has a floor.
+    """
     gap = max(float(np.log(mean.mean()) - mean_log.mean()), 0.5 / MOST_ALIKE)
     a = (3.0 - gap + np.sqrt((gap - 3.0) ** 2 + 24.0 * gap)) / (12.0 * gap)
     for _ in range(4):  # Newton, from Minka's approximation
         slope = 1.0 / a - polygamma(1, a)
         a = 1.0 / (1.0 / a + (gap - np.log(a) + digamma(a)) / (a**2 * -slope))
     a = float(np.clip(a, SHAPE, MOST_ALIKE))
-    return a, a / float(mean.mean())
+    return a, a * max(1.0 / float(mean.mean()), floor)
