@@ -26,6 +26,7 @@ from pathlib import Path
 import numpy as np
 from benchmarks.peers import ROOT, PeerError, interpreter
 
+from manyviews.errors import OptionError
 from manyviews.linear import BayesianPCA, GroupFactorAnalysis
 
 from .scores import nlpd, rmse
@@ -34,7 +35,7 @@ from .table import Row, summarise
 
 N_COMPONENTS = 10
 HIDDEN = 0.2
-CELL_SEEDS = 3  # of the methylation data, where a fit takes minutes
+CELL_SEEDS = 2  # of the methylation data, where a fit takes minutes
 WORKER_LIMIT = 1500.0  # seconds
 CELL_VIEWS = ("RNA_expression", "Met_Enhancers", "Met_CpG_Islands", "Met_Promoters")
 QUICK_COLUMNS = 200
@@ -211,8 +212,8 @@ def run(setting: Setting) -> list[Row]:
                     warnings.simplefilter("ignore")
                     try:
                         means, stds, spent = answer(problem)
-                    except PeerError as error:
-                        failed[method, problem.name] = str(error)
+                    except (PeerError, OptionError) as error:
+                        failed[method, problem.name] = str(error)[:120]
                         say(problem, method, str(error))
                         continue
                 measured = problem.measures(means, stds)

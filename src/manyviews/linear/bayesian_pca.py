@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
 from ..io import register_record
-from .estimator import fit_info
+from .estimator import fit_info, refuse_thin_columns
 from .one_table import LinearTable
 from .ppca import TABLE_CONSTRAINTS
 from .starts import starting_positions
@@ -77,6 +77,9 @@ class BayesianPCA(LinearTable):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the model; NaN in ``X`` is missing."""
         Y = self._prepare(X)
+        if self.noise == "column":
+            names = getattr(self, "feature_names_in_", range(Y.shape[1]))
+            refuse_thin_columns(Y, self._components(Y), "X", list(names), "shared")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         found = variational_factors(
             [Y], starting_positions([Y], self._components(Y), 0, rng),

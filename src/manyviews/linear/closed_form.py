@@ -121,15 +121,39 @@ def pcca(
     return LinearGaussian(tuple(views))
 
 
+def balanced(model: LinearGaussian) -> LinearGaussian:
+    """The same density of two views with W_i = Σ_ii U_i P^½.
+
+    The likelihood fixes W₁W₂ᵀ = Σ₁₂ and Σ_ii, but not how the correlation is divided between
+    W₁ and W₂ (Bach & Jordan 2005, theorem 2): EM stops anywhere in between.
+    """
+    parts, rho = _whitened_loadings(model)
+    left, _, right = np.linalg.svd(parts[0][1] @ parts[1][1].T, full_matrices=False)
+    Q = model.n_components
+    views = []
+    for view, (L, _), V in zip(model.views, parts, (left[:, :Q], right[:Q].T), strict=True):
+        W = L @ V * np.sqrt(rho)
+        views.append(CorrelatedNoise(W, view.mean, L @ L.T - W @ W.T))
+    return LinearGaussian(tuple(views))
+
+
 def model_correlations(model: LinearGaussian) -> Float[np.ndarray, " Q"]:
     """Canonical correlations between the two views of a model, from its covariances."""
-    white = []
+    return _whitened_loadings(model)[1]
+
+
+def _whitened_loadings(
+    model: LinearGaussian,
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], Float[np.ndarray, " Q"]]:
+    """L and L⁻¹W of both views, LLᵀ = WWᵀ + Ψ, and the canonical correlations."""
+    parts = []
     for view in model.views:
         assert isinstance(view, CorrelatedNoise)
         W = view.loadings
-        white.append(solve_triangular(np.linalg.cholesky(W @ W.T + view.covariance), W, lower=True))
-    rho = np.linalg.svd(white[0] @ white[1].T, compute_uv=False)
-    return rho[: model.n_components]
+        L = np.linalg.cholesky(W @ W.T + view.covariance)
+        parts.append((L, solve_triangular(L, W, lower=True)))
+    rho = np.linalg.svd(parts[0][1] @ parts[1][1].T, compute_uv=False)
+    return parts, rho[: model.n_components]
 
 
 def whitened(view: CorrelatedNoise) -> tuple[Float[np.ndarray, "D Q"], Float[np.ndarray, "D D"]]:

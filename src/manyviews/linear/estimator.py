@@ -151,6 +151,20 @@ def warn_unconverged(model: Any) -> None:
     )
 
 
+def refuse_thin_columns(
+    Y: Float[np.ndarray, "N D"], n_components: int, view: str, columns: Sequence[Any], option: str
+) -> None:
+    """A column of no more values than loadings can be fitted exactly: its noise has no bound."""
+    counts = (~np.isnan(Y)).sum(axis=0)
+    thin = int(np.argmin(counts))
+    if counts[thin] <= n_components + 1:
+        raise OptionError(
+            f"column {columns[thin]!r} of view {view!r} has {counts[thin]} values, too few for a "
+            f"noise variance of its own beside {n_components} factors: use noise={option!r} or "
+            "fewer components"
+        )
+
+
 def fit_info(
     trace: Sequence[float],
     seconds: float,

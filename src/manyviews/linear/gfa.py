@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..io import register_record
-from .estimator import fit_info
+from .estimator import fit_info, refuse_thin_columns
 from .many_views import LinearViews
 from .pcca import VIEWS_CONSTRAINTS
 from .starts import starting_positions
@@ -106,6 +106,9 @@ class GroupFactorAnalysis(LinearViews):
         n_samples = len(tables[0])
         most = min(sum(min(Y.shape) for Y in tables), n_samples - 1)
         n_components = min(10, most) if self.n_components is None else int(self.n_components)
+        if self.noise == "column":
+            for Y, name, columns in zip(tables, self.view_names_, self.columns_, strict=True):
+                refuse_thin_columns(Y, n_components, name, columns, "view")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         results = [
             variational_factors(

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import DataError, OptionError
 from ..io import register_record
-from .closed_form import model_correlations, pcca, ridge_of
+from .closed_form import balanced, model_correlations, pcca, ridge_of
 from .em import expectation_maximisation
 from .estimator import NOISE_FLOOR, fit_info
 from .many_views import LinearViews
@@ -127,7 +127,7 @@ class ProbabilisticCCA(LinearViews):
             found = expectation_maximisation(
                 tables, model, ridges=ridges, floor=floor, max_iter=self.max_iter, tol=self.tol
             )
-            model = found.model
+            model = balanced(found.model) if len(tables) == 2 else found.model
             info = fit_info(found.trace, time.perf_counter() - began, found.converged)
         self.relevance_values_ = self._publish(model.canonical(), tables, info)
         return self

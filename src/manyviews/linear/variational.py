@@ -138,7 +138,9 @@ class Loadings:
         weights += -0.5 * D * float(log_alpha.sum()) - 0.5 * D * Q1 - 0.5 * self.log_volume
         noise = gamma_divergence(self.tau_shape, self.tau_rate, self.tau_prior)
         noise = noise[:1] if self.shared_noise else noise
-        return weights + float(gamma_divergence(shape, self.alpha_rate, (SHAPE, RATE)).sum() + noise.sum())
+        return weights + float(
+            gamma_divergence(shape, self.alpha_rate, (SHAPE, RATE)).sum() + noise.sum()
+        )
 
 
 @dataclass
@@ -167,9 +169,10 @@ def variational_factors(
 
     A factor that view k does not need gets a large α_kq, and its loadings vanish there: it is
     shared by the views that keep it. The noise precisions of a view's columns have a Gamma
-    prior in common whose parameters are learnt, so that few rows suffice. Every update is exact coordinate ascent; in between,
-    factors are rotated to where the bound is highest, without which they stay mixed for
-    thousands of iterations. Missing values and views drop out of the sums.
+    prior in common whose parameters are learnt, so that few rows suffice. Every update is
+    exact coordinate ascent; in between, factors are rotated to where the bound is highest,
+    without which they stay mixed for thousands of iterations. Missing values and views drop
+    out of the sums.
 
     Parameters
     ----------
