@@ -10,7 +10,9 @@ from .table import show, write_json
 EXPERIMENTS = (
     "avletters",
     "cmu35",
+    "exam",
     "fi-mrd",
+    "imputation",
     "oil-class",
     "oil-map",
     "peers",

@@ -24,6 +24,7 @@ from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 
 from manyviews import MRD
+from manyviews.linear import GroupFactorAnalysis, ProbabilisticCCA
 
 from .peer_problems import Problem
 
@@ -68,6 +69,37 @@ def mrd(problem: Problem, quick: bool) -> dict[str, Answers]:
                 mean, std = model.predict(known, name, private=private, return_std=True)
                 found[label][direction] = Answer(mean, std, seconds)
     return found
+
+
+def linear(make: Callable[[int], Any]) -> Callable[[Problem], Answers]:
+    """A linear model of ours."""
+
+    def answer(problem: Problem) -> Answers:
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = make(problem.seed).fit(list(problem.train))
+        seconds = time.perf_counter() - began
+        found = {}
+        for direction, (source, target) in problem.directions.items():
+            known: list[np.ndarray | None] = [None, None]
+            known[source] = problem.test[source]
+            mean, std = model.predict(known, model.view_names_[target], return_std=True)
+            found[direction] = Answer(mean, std, seconds)
+        return found
+
+    return answer
+
+
+LINEAR: dict[str, Callable[[Problem], Answers]] = {
+    "GFA": linear(lambda seed: GroupFactorAnalysis(N_COMPONENTS, random_state=seed)),
+    'GFA, noise="column"': linear(
+        lambda seed: GroupFactorAnalysis(N_COMPONENTS, noise="column", random_state=seed)
+    ),
+    'PCCA, regularisation="auto"': linear(
+        lambda seed: ProbabilisticCCA(N_COMPONENTS, regularisation="auto")
+    ),
+}
 
 
 # ---------------------------------------------------------------------------------- baselines

@@ -1,4 +1,4 @@
-"""Cross-view prediction beside other libraries: GPy, cca_zoo, MOFA, and plain regression.
+"""Cross-view prediction, linear and not, beside GPy, cca_zoo, MOFA, and plain regression.
 
 Silhouettes to poses, genes to lipids and back, and the toy of two views; see
 :mod:`.peer_problems` for the splits and :mod:`.peer_methods` for the methods. All methods get
@@ -17,7 +17,7 @@ from functools import partial
 
 from benchmarks.peers import PeerError
 
-from .peer_methods import BASELINES, PEERS, Answers, Peer, mrd
+from .peer_methods import BASELINES, LINEAR, PEERS, Answers, Peer, mrd
 from .peer_problems import Problem, problems
 from .setting import Setting
 from .table import Row, summarise
@@ -69,7 +69,7 @@ class Collected:
                     measure,
                     values,
                     seconds=sum(seconds) / len(seconds),
-                    ours=method.startswith("MRD"),
+                    ours=method.startswith("MRD") or method in LINEAR,
                     published=PUBLISHED.get(method) if measure.endswith("distance") else None,
                     note=note,
                 )
@@ -92,6 +92,8 @@ def run(setting: Setting) -> list[Row]:
         split_only = given[:1] if name == "pose" else given  # for methods without a seed
         collected = Collected()
         spent: dict[int, float] = {}
+        for method, model in LINEAR.items():
+            ask(collected, method, model, split_only)
         for problem in drawn:
             for method, answers in mrd(problem, setting.quick).items():
                 collected.add(method, problem, answers)

@@ -8,7 +8,9 @@ from experiments.setting import DataFolderError
 MEASURES = {
     "avletters": {"RMSE-16views", "RMSE-audio", "RMSE-audio-label", "F1"},
     "cmu35": {"legs-SC", "legs-RA", "body-SC", "body-RA"},
+    "exam": {"canonical-correlation"},
     "fi-mrd": {"adjusted-rand"},
+    "imputation": {"nutrimouse-values-RMSE", "nutrimouse-views-NLPD", "scmt-views-RMSE"},
     "oil-class": {"accuracy-70", "log-loss-70"},
     "oil-map": {"nn-errors", "dimensions-kept", "imputation-RMSE-30", "imputation-RMSE-60"},
     "peers": {"toy-RMSE", "toy-NLPD", "nutrimouse-RMSE", "pose-joint-distance"},

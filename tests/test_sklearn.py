@@ -2,6 +2,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manyviews import BayesianGPLVM
+from manyviews.linear import PPCA, BayesianPCA, FactorAnalysis
 
 pytestmark = [
     pytest.mark.slow,
@@ -10,6 +11,6 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks([BayesianGPLVM()])
+@parametrize_with_checks([BayesianGPLVM(), PPCA(), FactorAnalysis(), BayesianPCA()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -27,16 +27,23 @@ def main() -> None:
     kind = getattr(probabilistic, sys.argv[3])
     model = kind(n_components=task.n_components, random_state=task.seed).fit(list(task.train))
     seconds = time.perf_counter() - began
-    noise = [as_covariance(model, view) for view in range(2)]
     for direction, (source, target) in enumerate(task.directions):
-        W, V_b = model.weights_[source], model.weights_[target]
-        precision = np.eye(W.shape[1]) + W.T @ np.linalg.solve(noise[source], W)
-        known: list[np.ndarray | None] = [None, None]
-        known[source] = task.test[source]
-        mean = model.posterior_mean(known) @ V_b.T + model.means_[target]
-        variance = np.einsum("dq,qd->d", V_b, np.linalg.solve(precision, V_b.T))
-        task.answer(direction, mean, variance + np.diag(noise[target]))
+        task.answer(direction, *conditional(model, source, target, task.test[source]))
     task.finish(seconds)
+
+
+def conditional(
+    model: probabilistic.GFA, source: int, target: int, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of one view given another."""
+    noise = [as_covariance(model, view) for view in range(2)]
+    W, V_b = model.weights_[source], model.weights_[target]
+    precision = np.eye(W.shape[1]) + W.T @ np.linalg.solve(noise[source], W)
+    known: list[np.ndarray | None] = [None, None]
+    known[source] = rows
+    mean = model.posterior_mean(known) @ V_b.T + model.means_[target]
+    variance = np.einsum("dq,qd->d", V_b, np.linalg.solve(precision, V_b.T))
+    return mean, variance + np.diag(noise[target])
 
 
 def as_covariance(model: probabilistic.GFA, view: int) -> np.ndarray:

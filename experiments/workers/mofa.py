@@ -12,6 +12,21 @@ from mofapy2.run.entry_point import entry_point
 from .exchange import request
 
 
+def completed(
+    views: list[np.ndarray], n_components: int, seed: int
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Means and variances of all values of incomplete views, which come scaled."""
+    model = entry_point()
+    model.set_data_options(scale_views=False, scale_groups=False)
+    model.set_data_matrix([[view] for view in views], likelihoods=["gaussian"] * len(views))
+    model.set_model_options(factors=n_components, ard_weights=True)
+    model.set_train_options(iter=1000, seed=seed, quiet=True)
+    model.build()
+    model.run()
+    model.impute(mask_outliers=False)
+    return model.imputed_data["mean"], model.imputed_data["variance"]
+
+
 def main() -> None:
     """One fit for every direction."""
     task = request()
@@ -21,18 +36,9 @@ def main() -> None:
         n_train = len(task.train[0])
         views[target][n_train:] = np.nan
         began = time.perf_counter()
-        model = entry_point()
-        model.set_data_options(scale_views=False, scale_groups=False)  # they come scaled
-        model.set_data_matrix([[view] for view in views], likelihoods=["gaussian"] * 2)
-        model.set_model_options(factors=task.n_components, ard_weights=True)
-        model.set_train_options(iter=1000, seed=task.seed, quiet=True)
-        model.build()
-        model.run()
+        means, variances = completed(views, task.n_components, task.seed)
         seconds.append(time.perf_counter() - began)
-        model.impute(mask_outliers=False)
-        mean = model.imputed_data["mean"][target][n_train:]
-        variance = model.imputed_data["variance"][target][n_train:]
-        task.answer(direction, mean, variance)
+        task.answer(direction, means[target][n_train:], variances[target][n_train:])
     task.finish(float(np.mean(seconds)), "sees the test rows' source view")
 
 

@@ -6,7 +6,7 @@ configure()
 
 from importlib.metadata import version  # noqa: E402
 
-from . import errors, kernels  # noqa: E402
+from . import errors, kernels, linear  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
 from .models import MRD, BayesianGPLVM, MRDClassifier  # noqa: E402
 from .models.files import load  # noqa: E402
@@ -21,5 +21,6 @@ __all__ = [
     "__version__",
     "errors",
     "kernels",
+    "linear",
     "load",
 ]

@@ -90,7 +90,7 @@ def as_views(data: Any, align: str = "union", absent: bool = False) -> Views:
         tables = {name: table.reindex(samples) for name, table in tables.items()}
     return Views(
         names=tuple(tables),
-        tables=tuple(np.array(t, dtype=np.float64, order="C") for t in tables.values()),
+        tables=tuple(_plain(t) for t in tables.values()),
         columns=tuple(table.columns.tolist() for table in tables.values()),
         samples=samples.tolist(),
         labelled=any(labelled.values()),
@@ -196,6 +196,13 @@ def _array_frame(name: str, given: Any) -> pd.DataFrame:
         except (TypeError, ValueError) as wrong:
             raise DataError(f"view {name!r} is not numeric: {wrong}") from wrong
     return pd.DataFrame(array)
+
+
+def _plain(table: pd.DataFrame) -> Float[np.ndarray, "N D"]:
+    """An array with ordinary NaN: R's NA is a signalling one, which np.nanmin takes for a value."""
+    array = np.array(table, dtype=np.float64, order="C")
+    array[np.isnan(array)] = np.nan
+    return array
 
 
 def _common_index(indexes: Sequence[pd.Index], align: str) -> pd.Index:

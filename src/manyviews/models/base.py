@@ -1,4 +1,4 @@
-"""What the variational estimators share: options, inference of new rows, outputs, files."""
+"""What the variational estimators share: options, inference of new rows, outputs."""
 
 import os
 from collections.abc import Sequence
@@ -9,36 +9,31 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
 from ..data import Scaling, When
-from ..errors import DataError, OptionError
+from ..errors import OptionError
 from ..expectations import Gaussian
 from ..inference.diagnostics import FitInfo
 from ..inference.independence import independent_share
 from ..inference.neighbours import nearest_rows
 from ..inference.new_points import NewPoints, infer_new_points
 from ..inference.new_sequences import infer_sequences
-from ..io import write
 from ..kernels import Kernel
 from ..latent import Temporal
 from ..mappings.rows import augmented_evidence
 from .core import FitOptions, FittedCore, resolve_stages
 from .dynamics import Dynamics
+from .explain import Fitted, sensitivity
+from .fitted import ACTIVE_THRESHOLD, FittedModel
 from .prediction import draw, moments
 
-ACTIVE_THRESHOLD = 5e-3
-"""A dimension counts as active when its relevance exceeds this share of the largest."""
-
-MIN_SAMPLES = 3
 DEFAULT_NOISE_FLOOR = 1e-6  # of a view's variance
 LARGEST_COVARIANCE = 5_000  # columns; beyond, one row's covariance takes 200 MB
 
 
-class VariationalEstimator(Dynamics, BaseEstimator):
+class VariationalEstimator(Dynamics, FittedModel):
     """An estimator around one :class:`FittedCore` and one scaling per view."""
 
     _parameter_constraints: dict[str, list[Any]] = {
@@ -105,6 +100,13 @@ class VariationalEstimator(Dynamics, BaseEstimator):
             when=when,
             time_kernel=self.time_kernel,
         )
+
+    def _fitted(self, place: int) -> Fitted:
+        posterior = self.core_.posteriors[place]
+        return lambda q: moments(posterior, q, want_std=False, want_covariance=False).mean
+
+    def _slopes(self, place: int) -> Float[np.ndarray, "D Q"]:
+        return sensitivity(self.core_.posteriors[place], self.core_.marginals())
 
     def _publish_core(self) -> Float[np.ndarray, "K Q"]:
         """Set the fitted attributes that every model has; return the normalised relevance."""
@@ -236,13 +238,7 @@ class VariationalEstimator(Dynamics, BaseEstimator):
 
     def _positions(self, X: Any, latent_std: Any = None) -> Gaussian:
         """Latent positions given by the user, checked."""
-        check_is_fitted(self)
-        mean = np.asarray(X, dtype=np.float64)
-        n_components = self.latent_mean_.shape[1]
-        if mean.ndim != 2 or mean.shape[1] != n_components:
-            raise DataError(
-                f"latent positions must have shape (n, {n_components}), got {mean.shape}"
-            )
+        mean = self._checked_positions(X)
         variance = np.zeros_like(mean)
         if latent_std is not None:
             variance = np.broadcast_to(np.asarray(latent_std, dtype=np.float64), mean.shape) ** 2
@@ -255,13 +251,3 @@ class VariationalEstimator(Dynamics, BaseEstimator):
         if latent == "prior":
             return self.core_.model.latent.prior(n_samples)
         return self.core_.marginals()[rng.randint(len(self.latent_mean_), size=n_samples)]
-
-    def _rng(self, seed: Any) -> np.random.RandomState:
-        return check_random_state(self.random_state if seed is None else seed)
-
-    # ------------------------------------------------------------------ files
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one ``.safetensors`` file; see :func:`manyviews.load`."""
-        check_is_fitted(self)
-        write(path, self)

@@ -16,7 +16,8 @@ from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER
 from .base import DEFAULT_NOISE_FLOOR, VariationalEstimator
 from .core import fit_core
-from .single_view import SingleViewEstimator, row_names
+from .one_table import row_names
+from .single_view import SingleViewEstimator
 
 
 @register_record

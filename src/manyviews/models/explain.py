@@ -1,5 +1,7 @@
 """What a latent dimension does to a view, in numbers that compare across kernels."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,11 +10,13 @@ from jaxtyping import Array, Float
 from ..errors import OptionError
 from ..expectations import Gaussian
 from ..mappings import GPPosterior
-from .prediction import moments
+
+Fitted = Callable[[Gaussian], Float[np.ndarray, "N D"]]
+"""The mean of a view at Gaussian latent positions."""
 
 
 def variance_explained(
-    posterior: GPPosterior, q: Gaussian, Y: Float[np.ndarray, "N D"], kind: str
+    fitted: Fitted, q: Gaussian, Y: Float[np.ndarray, "N D"], kind: str
 ) -> tuple[Float[np.ndarray, " Q"], float]:
     """Share of a view's variance that each dimension explains, and that all of them do.
 
@@ -27,25 +31,25 @@ def variance_explained(
         raise OptionError(f"kind must be 'lost' or 'alone', got {kind!r}")
     Q = q.mean.shape[1]
     everything = np.ones(Q, bool)
-    total = _r_squared(posterior, q, Y, everything)
+    total = _r_squared(fitted, q, Y, everything)
     shares = np.empty(Q)
     for dimension in range(Q):
         known = everything.copy() if kind == "lost" else ~everything
         known[dimension] = kind != "lost"
-        part = _r_squared(posterior, q, Y, known)
+        part = _r_squared(fitted, q, Y, known)
         shares[dimension] = total - part if kind == "lost" else part
     return shares, total
 
 
 def variance_explained_by(
-    posterior: GPPosterior, q: Gaussian, Y: Float[np.ndarray, "N D"], dimensions: list[int]
+    fitted: Fitted, q: Gaussian, Y: Float[np.ndarray, "N D"], dimensions: list[int]
 ) -> float:
     """R²(S) of a set of dimensions, the others being unknown."""
-    return _r_squared(posterior, q, Y, np.isin(np.arange(q.mean.shape[1]), dimensions))
+    return _r_squared(fitted, q, Y, np.isin(np.arange(q.mean.shape[1]), dimensions))
 
 
 def _r_squared(
-    posterior: GPPosterior, q: Gaussian, Y: Float[np.ndarray, "N D"], known: np.ndarray
+    fitted: Fitted, q: Gaussian, Y: Float[np.ndarray, "N D"], known: np.ndarray
 ) -> float:
     mean, variance = np.asarray(q.mean), np.asarray(q.variance)
     overall = mean.var(axis=0) + variance.mean(axis=0)
@@ -53,8 +57,7 @@ def _r_squared(
         jnp.asarray(np.where(known, mean, mean.mean(axis=0))),
         jnp.asarray(np.where(known, variance, overall)),
     )
-    fitted = moments(posterior, partly, want_std=False, want_covariance=False).mean
-    return 1.0 - float(np.nansum((Y - fitted) ** 2) / np.nansum(Y**2))
+    return 1.0 - float(np.nansum((Y - fitted(partly)) ** 2) / np.nansum(Y**2))
 
 
 def sensitivity(posterior: GPPosterior, q: Gaussian) -> Float[np.ndarray, "D Q"]:

@@ -1,18 +1,30 @@
 """Walking in the latent space and drawing from it (000 §5.2)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from .cross_prediction import CrossPrediction
-from .multiview import Names, listed
+from .named_views import NamedViews, Names, listed
 
 
-class Generation(CrossPrediction):
-    """New data from latent positions."""
+class Generation(NamedViews):
+    """New data from latent positions, whatever maps them to the views."""
+
+    if TYPE_CHECKING:  # what the mapping's side of the estimator provides
+
+        def _positions(self, X: Any, latent_std: Any = None) -> Any: ...
+        def _outputs(
+            self, view: int, q: Any, std: bool, cov: bool, n_samples: int | None, seed: Any
+        ) -> Any: ...
+        def _draw_positions(
+            self, n_samples: int, latent: str, rng: np.random.RandomState
+        ) -> Float[np.ndarray, "S Q"]: ...
+        def _draw_at(
+            self, view: int, x: Float[np.ndarray, "S N Q"], rng: np.random.RandomState
+        ) -> Float[np.ndarray, "S N D"]: ...
 
     def inverse_transform(
         self, X: Any, view: Names | None = None, latent_std: Any = None, *, return_std: bool = False
@@ -75,34 +87,11 @@ class Generation(CrossPrediction):
         """
         check_is_fitted(self)
         rng = self._rng(random_state)
-        q = self._draw_latent(n_samples, latent, rng)
-        x = np.array(q.mean) + np.sqrt(np.array(q.variance)) * rng.standard_normal(q.mean.shape)
+        x = self._draw_positions(n_samples, latent, rng)
         for dimension, value in (fixed or {}).items():
             x[:, self._dimension(dimension)] = value
         names = listed(view) or list(self.view_names_)
         answers = {name: self._draw_at(self._places(name)[0], x[None], rng)[0] for name in names}
-        return answers[view] if isinstance(view, str) else answers
-
-    def forecast(
-        self,
-        times: Any,
-        view: Names | None = None,
-        sequence: Any = None,
-        *,
-        return_std: bool = False,
-        n_samples: int | None = None,
-        random_state: Any = None,
-    ) -> Any:
-        """Views at other times of a training sequence, from the time stamps alone (002 §4.2).
-
-        Before, between or after the training samples. With ``n_samples``, trajectories of shape
-        (n_samples, n_times, n_columns) whose latent paths are drawn jointly over time, and
-        from which all views are drawn.
-        """
-        names = listed(view) or list(self.view_names_)
-        places = self._places(names)
-        found = self._forecast(places, times, sequence, return_std, n_samples, random_state)
-        answers = dict(zip(names, found, strict=True))
         return answers[view] if isinstance(view, str) else answers
 
     def sample_private(

@@ -8,21 +8,19 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from ..data import Scaling, as_views, check_training_columns
-from ..errors import DataError
 from ..inference.diagnostics import check_signal
 from ..inference.initial_dynamics import TimeKernel
 from ..io import register_record
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER
-from .base import DEFAULT_NOISE_FLOOR, MIN_SAMPLES, VariationalEstimator
+from .base import DEFAULT_NOISE_FLOOR, VariationalEstimator
 from .core import fit_core
+from .cross_prediction import CrossPrediction
 from .generation import Generation
-from .multiview import check_views
 
 
 @register_record
-class MRD(Generation):
+class MRD(CrossPrediction, Generation):
     """What several tables about the same samples share, and what each has for itself.
 
     Every view k is a set of Gaussian processes of one common latent space,
@@ -171,22 +169,9 @@ time_kernel, checkpoint, random_state, verbose
             :meth:`BayesianGPLVM.fit`.
         """
         self._validate_params()
-        found = as_views(views, self.align)
-        self.given_names_, self.given_columns_ = found.names, found.columns
-        found = found.one_per_column() if self.split_columns else found
-        if len(found.samples) < MIN_SAMPLES:
-            raise DataError(f"at least {MIN_SAMPLES} samples are needed, got {len(found.samples)}")
+        found = self._read_training(views)
         self.when_ = self._training_times(times, sequences, found.samples)
-        check_views(found, empty_rows=self.when_ is not None)
-        for name, table, columns in zip(found.names, found.tables, found.columns, strict=True):
-            check_training_columns(table, name, columns)
-        self.view_names_, self.columns_ = found.names, found.columns
-        self.samples_, self.labelled_ = found.samples, found.labelled
-        choices = self._by_view(self.scaling, "scaling", "view")
-        self.scalings_ = tuple(
-            Scaling.fit(table, choice) for table, choice in zip(found.tables, choices, strict=True)
-        )
-        scaled = self._scaled(found)
+        scaled = self._take(found, empty_rows=self.when_ is not None)
         options = self._fit_options(
             scaled,
             self._by_view(self.kernel, "kernel", "rbf"),

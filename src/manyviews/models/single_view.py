@@ -3,48 +3,19 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..data import Scaling, When, check_values
+from ..data import When
 from ..expectations import Gaussian
-from .base import MIN_SAMPLES, VariationalEstimator
-from .explain import sensitivity, variance_explained
+from .base import VariationalEstimator
+from .one_table import OneTable, row_names
 
 
-class SingleViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, VariationalEstimator):
-    """A fitted core with one scaling, and scikit-learn's habits for one table."""
+class SingleViewEstimator(OneTable, VariationalEstimator):
+    """A fitted core with one scaling, and scikit-learn's habits."""
 
-    scaling_: Scaling
-    samples_: list[Any]
     evidence_power: float | str
-
-    # ------------------------------------------------------- what the model has found
-
-    def training_data(self) -> pd.DataFrame:
-        """The table the model was fitted to, NaN where a value was missing."""
-        check_is_fitted(self)
-        table = self.scaling_.undo(self.core_.data[0])
-        return pd.DataFrame(table, index=self.samples_, columns=self._columns())
-
-    def variance_explained(self, kind: str = "lost") -> pd.Series:
-        """Share of the variance per dimension, and in total; see :meth:`MRD.variance_explained`."""
-        check_is_fitted(self)
-        core = self.core_
-        shares, total = variance_explained(core.posteriors[0], core.marginals(), core.data[0], kind)
-        return pd.Series([*shares, total], index=[*range(len(shares)), "total"])
-
-    def sensitivity(self) -> pd.DataFrame:
-        """Columns x dimensions: how far a column moves per standard deviation of a dimension."""
-        check_is_fitted(self)
-        slopes = sensitivity(self.core_.posteriors[0], self.core_.marginals())
-        return pd.DataFrame(slopes * self.scaling_.scale[:, None], index=self._columns())
-
-    def _columns(self) -> list[Any]:
-        names = getattr(self, "feature_names_in_", None)
-        return list(range(len(self.scaling_.scale))) if names is None else list(names)
 
     # ------------------------------------------------------- latent positions of new rows
 
@@ -170,11 +141,7 @@ class SingleViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Var
         else:
             scaled, q = self._locate(X, times, sequences, coupled)
         mean, std = self._outputs(0, q, True, False, None, None)
-        missing = np.isnan(scaled)
-        filled = np.where(missing, mean, self.scaling_.undo(scaled))
-        if X is not None and not isinstance(X, pd.DataFrame):
-            filled = np.where(missing, mean, np.asarray(X, dtype=np.float64))
-        return self._like(X, (filled, np.where(missing, std, 0.0)) if return_std else filled)
+        return self._filled(X, scaled, mean, std, return_std)
 
     def sample(
         self, n_samples: int = 1, *, latent: str = "prior", random_state: Any = None
@@ -195,20 +162,6 @@ class SingleViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Var
         power = self._powers([self.evidence_power], when is not None)
         return scaled, self._infer([scaled], powers=power, when=when, coupled=coupled).q
 
-    def _check(self, X: Any, reset: bool, empty_rows: bool = False) -> Float[np.ndarray, "N D"]:
-        Y = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=np.float64,
-            ensure_all_finite=False,
-            ensure_min_samples=MIN_SAMPLES if reset else 1,
-        )
-        rows = X.index if isinstance(X, pd.DataFrame) else None
-        names = getattr(self, "feature_names_in_", None)
-        check_values(Y, "X", names, rows, empty_rows=empty_rows)
-        return Y
-
     def _new(
         self, X: Any, times: Any = None, sequences: Any = None
     ) -> tuple[Float[np.ndarray, "N D"], When | None]:
@@ -217,29 +170,3 @@ class SingleViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Var
         timed = times is not None or sequences is not None
         Y = self._check(X, reset=False, empty_rows=timed)
         return self.scaling_.apply(Y), self._new_times(times, sequences, row_names(X, len(Y)))
-
-    @property
-    def _scalings(self) -> tuple[Scaling, ...]:
-        return (self.scaling_,)
-
-    def _like(self, X: Any, result: Any) -> Any:
-        """Two-dimensional results come back as DataFrames where the input was one."""
-        if isinstance(result, tuple):
-            return tuple(self._like(X, part) for part in result)
-        if isinstance(X, pd.DataFrame) and result.ndim == 2:
-            return pd.DataFrame(result, index=X.index, columns=X.columns)
-        return result
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.latent_mean_.shape[1]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-
-def row_names(X: Any, n_rows: int) -> list[Any]:
-    """The index of a DataFrame, or the numbers of the rows."""
-    return X.index.tolist() if isinstance(X, pd.DataFrame) else list(range(n_rows))

@@ -1,0 +1,92 @@
+"""Canonical correlation analysis of two or more views, regularised if need be (001 §2.5.3)."""
+
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from ..io import register_record
+from .canonical import CanonicalEstimator
+from .closed_form import canonical_directions, ridge_of
+from .pcca import REGULARISATION, VIEWS_CONSTRAINTS, shared_components
+
+
+@register_record
+class CCA(CanonicalEstimator):
+    """Directions in which the views are most correlated.
+
+    For two views the SVD of Σ₁₁^-½ Σ₁₂ Σ₂₂^-½; for more, the directions of the largest sum of
+    correlations over all pairs (Kettenring's MAXVAR). Complete data only.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Default: the number of columns of the narrowest view, ten at most.
+    regularisation : float, "auto" or dict by view, default=0.0
+        Added to the diagonal of every view's covariance, as a share of its mean variance;
+        ``"auto"`` is Ledoit and Wolf's choice. Needed where a view has about as many columns
+        as there are samples: without, correlations are one whatever the data.
+    scaling : {"view", "column", "none"} or dict by view, default="view"
+        Matters for the regularisation only.
+    align : {"union", "intersection"}, default="union"
+    random_state : int, RandomState or None, default=None
+        For draws.
+
+    Attributes
+    ----------
+    canonical_correlations_ : ndarray of shape (n_components,)
+        Of the training samples; for more than two views the mean over pairs. With regularisation
+        they are those of the regularised problem, smaller than the variates' correlations.
+    directions_ : tuple of ndarray
+        Columns x components of every view (scaled), of unit variance.
+    latent_mean_ : ndarray of shape (n_samples, n_components)
+        Mean of the views' variates.
+    relevance_, n_active_
+        As in :class:`~manyviews.MRD`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews.linear import CCA
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(500, 1))
+    >>> views = {"a": x + rng.normal(size=(500, 3)), "b": x + rng.normal(size=(500, 2))}
+    >>> CCA(1).fit(views).canonical_correlations_.round(1)
+    array([0.7])
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **VIEWS_CONSTRAINTS,
+        "regularisation": REGULARISATION,
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        regularisation: float | str | dict[str, float | str] = 0.0,
+        scaling: str | dict[str, str] = "view",
+        align: str = "union",
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.regularisation = regularisation
+        self.scaling = scaling
+        self.align = align
+        self.random_state = random_state
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Fit to a dict or list of complete tables, or a MuData object."""
+        tables = self._prepare(views)
+        n_components = shared_components(self.n_components, tables, self.view_names_)
+        choices = self._by_view(self.regularisation, "regularisation", 0.0)
+        ridges = [ridge_of(Y, choice) for Y, choice in zip(tables, choices, strict=True)]
+        found = canonical_directions(tables, n_components, ridges, self.view_names_)
+        self.directions_ = tuple(found.directions)
+        self.canonical_correlations_ = found.correlations
+        self._publish(tables)
+        return self
+
+    def _variates(self, view: int, rows: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N Q"]:
+        return rows @ self.directions_[view]

@@ -1,0 +1,180 @@
+"""Maximum likelihood in closed form: PPCA, PCCA, and canonical directions of many views."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import cho_solve, eigh, solve_triangular
+from sklearn.covariance import ledoit_wolf_shrinkage
+from sklearn.decomposition import PCA
+
+from ..errors import OptionError
+from .emission import CorrelatedNoise
+from .gaussian import LinearGaussian, Tables, independent
+
+LEAST_NOISE = 1e-9  # one minus the largest squared canonical correlation a PCCA may have
+
+
+def ppca(
+    Y: Float[np.ndarray, "N D"], n_components: int, floor: float, seed: int | None = None
+) -> LinearGaussian:
+    """W = U (Λ - σ²I)^½, σ² = mean of the D - q discarded eigenvalues (001 §2.4.2)."""
+    n_samples, D = Y.shape
+    kept = min(n_components, *Y.shape)
+    pca = PCA(kept, random_state=seed).fit(Y)
+    roots = pca.explained_variance_ * (n_samples - 1) / n_samples
+    total = float(Y.var(axis=0).sum())
+    noise = (total - roots.sum()) / (D - kept) if kept < D else 0.0
+    noise = max(noise, floor * total / D)
+    W = np.zeros((D, n_components))
+    W[:, :kept] = pca.components_.T * np.sqrt(np.maximum(roots - noise, 0.0))
+    return LinearGaussian((independent(W, pca.mean_, np.full(D, noise)),))
+
+
+def ridge_of(Y: Float[np.ndarray, "N D"], regularisation: float | str) -> float:
+    """The variance to add to a view's covariance: a share of its mean variance.
+
+    ``"auto"`` is Ledoit and Wolf's: shrinkage c towards the identity is a ridge of c / (1-c).
+    """
+    variance = float(np.nanvar(Y, axis=0).mean())
+    if regularisation != "auto":
+        return float(regularisation) * variance
+    complete = Y[~np.isnan(Y).any(axis=1)]
+    if len(complete) < 2:
+        complete = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
+    shrinkage = min(float(ledoit_wolf_shrinkage(complete)), 0.999)
+    return shrinkage / (1.0 - shrinkage) * variance
+
+
+class Canonical(NamedTuple):
+    """Directions U_k with U_kᵀΣ_kk U_k = I, factors of Σ_kk, and the eigenvalues."""
+
+    directions: list[Float[np.ndarray, "_ Q"]]
+    factors: list[Float[np.ndarray, "_ _"]]
+    correlations: Float[np.ndarray, " Q"]
+
+
+def canonical_directions(
+    tables: Tables, n_components: int, ridges: Sequence[float], names: Sequence[str]
+) -> Canonical:
+    """Directions of the largest correlation over all pairs of complete, centred views.
+
+    C u = λ blkdiag(Σ_kk) u with C the covariance of all views, Σ_kk with a ridge added
+    (001 §2.5.3; Kettenring's maximum variance for more than two views). For two views
+    λ - 1 is the canonical correlation; in general (λ - 1) / (K - 1) is the mean over pairs.
+    Every view's directions are scaled to U_kᵀΣ_kk U_k = I by column.
+    """
+    n_samples = len(tables[0])
+    centred = [Y - Y.mean(axis=0) for Y in tables]
+    factors = [
+        _factor(Y.T @ Y / n_samples, ridge, name, n_samples)
+        for Y, ridge, name in zip(centred, ridges, names, strict=True)
+    ]
+    white = [solve_triangular(L, Y.T, lower=True).T for L, Y in zip(factors, centred, strict=True)]
+    if len(tables) == 2:
+        left, rho, right = np.linalg.svd(white[0].T @ white[1] / n_samples, full_matrices=False)
+        parts = [left[:, :n_components], right[:n_components].T]
+        rho = rho[:n_components]
+    else:
+        Z = np.hstack(white)
+        between = Z.T @ Z / n_samples
+        edges = np.cumsum([0, *(L.shape[0] for L in factors)])
+        for a, b in pairwise(edges):
+            between[a:b, a:b] = 0.0
+        D = len(between)
+        values, vectors = eigh(between, subset_by_index=[max(D - n_components, 0), D - 1])
+        rho, vectors = values[::-1] / (len(tables) - 1), vectors[:, ::-1]
+        parts = [vectors[a:b] for a, b in pairwise(edges)]
+        parts = [part / np.maximum(np.linalg.norm(part, axis=0), 1e-12) for part in parts]
+    largest = parts[0][np.abs(parts[0]).argmax(axis=0), np.arange(parts[0].shape[1])]
+    sign = np.where(largest < 0, -1.0, 1.0)
+    directions = [
+        solve_triangular(L.T, part * sign, lower=False)
+        for L, part in zip(factors, parts, strict=True)
+    ]
+    return Canonical(directions, factors, np.clip(rho, 0.0, None))
+
+
+def pcca(
+    tables: Tables, n_components: int, ridges: Sequence[float], names: Sequence[str]
+) -> LinearGaussian:
+    """W_i = Σ_ii U_i P^½ and Ψ_i = Σ_ii - W_iW_iᵀ (Bach & Jordan 2005; 001 §2.5.4, E5).
+
+    The thesis prints P for P^½, which is not the maximum. For more than two views the same
+    construction is not the maximum, but a good start for EM.
+    """
+    found = canonical_directions(tables, n_components, ridges, names)
+    rho = found.correlations
+    if len(tables) > 2:
+        rho = np.minimum(rho, 0.9)
+    if rho.size and rho[0] ** 2 > 1.0 - LEAST_NOISE:
+        raise OptionError(
+            f"views {list(names)} have a canonical correlation of one, which leaves no noise: "
+            "too few samples for so many columns, or a column in both; set regularisation"
+        )
+    views = []
+    for Y, U, L in zip(tables, found.directions, found.factors, strict=True):
+        W = L @ (L.T @ U) * np.sqrt(rho)
+        views.append(CorrelatedNoise(W, Y.mean(axis=0), L @ L.T - W @ W.T))
+    return LinearGaussian(tuple(views))
+
+
+def balanced(model: LinearGaussian) -> LinearGaussian:
+    """The same density of two views with W_i = Σ_ii U_i P^½.
+
+    The likelihood fixes W₁W₂ᵀ = Σ₁₂ and Σ_ii, but not how the correlation is divided between
+    W₁ and W₂ (Bach & Jordan 2005, theorem 2): EM stops anywhere in between.
+    """
+    parts, rho = _whitened_loadings(model)
+    left, _, right = np.linalg.svd(parts[0][1] @ parts[1][1].T, full_matrices=False)
+    Q = model.n_components
+    views = []
+    for view, (L, _), V in zip(model.views, parts, (left[:, :Q], right[:Q].T), strict=True):
+        W = L @ V * np.sqrt(rho)
+        views.append(CorrelatedNoise(W, view.mean, L @ L.T - W @ W.T))
+    return LinearGaussian(tuple(views))
+
+
+def model_correlations(model: LinearGaussian) -> Float[np.ndarray, " Q"]:
+    """Canonical correlations between the two views of a model, from its covariances."""
+    return _whitened_loadings(model)[1]
+
+
+def _whitened_loadings(
+    model: LinearGaussian,
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], Float[np.ndarray, " Q"]]:
+    """L and L⁻¹W of both views, LLᵀ = WWᵀ + Ψ, and the canonical correlations."""
+    parts = []
+    for view in model.views:
+        assert isinstance(view, CorrelatedNoise)
+        W = view.loadings
+        L = np.linalg.cholesky(W @ W.T + view.covariance)
+        parts.append((L, solve_triangular(L, W, lower=True)))
+    rho = np.linalg.svd(parts[0][1] @ parts[1][1].T, compute_uv=False)
+    return parts, rho[: model.n_components]
+
+
+def whitened(view: CorrelatedNoise) -> tuple[Float[np.ndarray, "D Q"], Float[np.ndarray, "D D"]]:
+    """V = Ψ^-½ W and Ψ^½: the view as PPCA of unit noise, z = Ψ^-½ (y - μ) (001 §3.3)."""
+    values, vectors = np.linalg.eigh(view.covariance)
+    root = vectors * np.sqrt(values) @ vectors.T
+    return cho_solve((np.linalg.cholesky(root), True), view.loadings), root
+
+
+def _factor(
+    S: Float[np.ndarray, "D D"], ridge: float, name: str, n_samples: int
+) -> Float[np.ndarray, "D D"]:
+    D = len(S)
+    try:
+        L = np.linalg.cholesky(S + ridge * np.eye(D))
+    except np.linalg.LinAlgError:
+        L = np.zeros((D, D))
+    diagonal = np.diagonal(L)
+    if diagonal.min() ** 2 <= 1e-12 * np.diagonal(S).max():
+        raise OptionError(
+            f"the covariance of view {name!r} is singular ({D} columns, {n_samples} samples): "
+            "set regularisation, for example to 'auto'"
+        )
+    return L

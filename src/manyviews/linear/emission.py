@@ -1,0 +1,238 @@
+"""One view of a linear-Gaussian model, y = W x + μ + e, and what its values say of x."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.linalg import solve_triangular
+
+from ..io import register_record
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+class Evidence(NamedTuple):
+    """log p(y_n | x) = constant_n + linear_n·x - ½ xᵀ precision_p x, p the row's pattern."""
+
+    precision: Float[np.ndarray, "P Q Q"]
+    linear: Float[np.ndarray, "N Q"]
+    constant: Float[np.ndarray, " N"]
+
+
+class Latent(NamedTuple):
+    """Gaussian latent positions; rows with the same values missing share a covariance."""
+
+    mean: Float[np.ndarray, "N Q"]
+    covariance: Float[np.ndarray, "P Q Q"]
+    pattern: Int[np.ndarray, " N"]
+
+    @property
+    def variance(self) -> Float[np.ndarray, "N Q"]:
+        """Marginal variances, row by row."""
+        return np.diagonal(self.covariance, axis1=1, axis2=2)[self.pattern]
+
+    def draw(self, n_samples: int, rng: np.random.RandomState) -> Float[np.ndarray, "S N Q"]:
+        """Positions drawn for every row."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        noise = rng.standard_normal((n_samples, *self.mean.shape))
+        return self.mean + np.einsum("nqr,snr->snq", roots[self.pattern], noise)
+
+
+@register_record
+@dataclass(frozen=True)
+class IndependentNoise:
+    """A view whose columns have independent noise, with loadings known or uncertain.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (D, Q)
+    mean, variance, log_variance : ndarray of shape (D,)
+        Of the noise 1 / ⟨1/ψ⟩ and ⟨log ψ⟩, the same number and its log where ψ is a point.
+    spread : ndarray of shape (D, Q+1, Q+1), optional
+        Posterior covariance of a column's loadings and mean.
+    """
+
+    loadings: Float[np.ndarray, "D Q"]
+    mean: Float[np.ndarray, " D"]
+    variance: Float[np.ndarray, " D"]
+    log_variance: Float[np.ndarray, " D"]
+    spread: Float[np.ndarray, "D Q1 Q1"] | None = None
+
+    def evidence(
+        self,
+        Y: Float[np.ndarray, "N D"],
+        masks: Bool[np.ndarray, "P D"],
+        pattern: Int[np.ndarray, " N"],
+    ) -> Evidence:
+        """⟨log p(y | x)⟩ over the loadings, as a quadratic of x."""
+        D, Q = self.loadings.shape
+        weights = 1.0 / self.variance
+        residual = np.nan_to_num(Y - self.mean)  # zero where missing
+        linear = residual @ (self.loadings * weights[:, None])
+        misfit = residual**2 @ weights
+        seen = masks.astype(float)
+        squares = self.loadings[:, :, None] * self.loadings[:, None, :]
+        constant = LOG_2PI + self.log_variance
+        if self.spread is not None:
+            squares = squares + self.spread[:, :Q, :Q]
+            constant = constant + self.spread[:, Q, Q] * weights
+            linear = linear - (seen @ (self.spread[:, :Q, Q] * weights[:, None]))[pattern]
+        precision = (seen @ (squares * weights[:, None, None]).reshape(D, -1)).reshape(-1, Q, Q)
+        return Evidence(precision, linear, -0.5 * (misfit + (seen @ constant)[pattern]))
+
+    def expected(self, q: Latent) -> Float[np.ndarray, "N D"]:
+        """⟨y⟩ at Gaussian positions."""
+        return q.mean @ self.loadings.T + self.mean
+
+    def variances(self, q: Latent) -> Float[np.ndarray, "N D"]:
+        """Variances of y at Gaussian positions, noise included."""
+        return self._signal(q) + self.variance + self._uncertain_loadings(q)
+
+    def covariances(self, q: Latent) -> Float[np.ndarray, "N D D"]:
+        """Covariances of y across the columns at Gaussian positions, noise included."""
+        signal = self.loadings @ q.covariance @ self.loadings.T
+        own = self.variance + self._uncertain_loadings(q)
+        return signal[q.pattern] + own[:, :, None] * np.eye(len(self.mean))
+
+    def noise_at(
+        self, x: Float[np.ndarray, "S Q"], rng: np.random.RandomState
+    ) -> Float[np.ndarray, "S D"]:
+        """Draws of y - ⟨y⟩ at known positions."""
+        known = Latent(x, np.zeros((1, x.shape[1], x.shape[1])), np.zeros(len(x), int))
+        return rng.standard_normal((len(x), len(self.mean))) * np.sqrt(self.variances(known))
+
+    def fill(
+        self, Y: Float[np.ndarray, "N D"], q: Latent
+    ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
+        """Mean and variance of the missing values; columns are independent given x."""
+        return self.expected(q), self.variances(q)
+
+    def precision_form(self) -> Float[np.ndarray, "D Q"]:
+        """Ψ⁻¹W."""
+        return self.loadings / self.variance[:, None]
+
+    def _signal(self, q: Latent) -> Float[np.ndarray, "N D"]:
+        moved = np.einsum(
+            "pqr,dr,dq->pd", q.covariance, self.loadings, self.loadings, optimize=True
+        )
+        return moved[q.pattern]
+
+    def _uncertain_loadings(self, q: Latent) -> Float[np.ndarray, "N D"]:
+        """Tr Σ_d ⟨x̃x̃ᵀ⟩ with x̃ = (x, 1)."""
+        if self.spread is None:
+            return np.zeros((len(q.mean), len(self.mean)))
+        return second_moments(q) @ self.spread.reshape(len(self.mean), -1).T
+
+
+@register_record
+@dataclass(frozen=True)
+class CorrelatedNoise:
+    """A view whose noise has a full covariance across its columns."""
+
+    loadings: Float[np.ndarray, "D Q"]
+    mean: Float[np.ndarray, " D"]
+    covariance: Float[np.ndarray, "D D"]
+
+    @property
+    def variance(self) -> Float[np.ndarray, " D"]:
+        """The noise variance of every column."""
+        return np.diagonal(self.covariance)
+
+    def evidence(
+        self,
+        Y: Float[np.ndarray, "N D"],
+        masks: Bool[np.ndarray, "P D"],
+        pattern: Int[np.ndarray, " N"],
+    ) -> Evidence:
+        """Log p(y | x) of the observed values, as a quadratic of x."""
+        Q = self.loadings.shape[1]
+        precision = np.zeros((len(masks), Q, Q))
+        linear, constant = np.zeros((len(Y), Q)), np.zeros(len(Y))
+        for here, rows in _by_view_pattern(masks, pattern):
+            mask = masks[here[0]]
+            if not mask.any():
+                continue
+            L = np.linalg.cholesky(self.covariance[np.ix_(mask, mask)])
+            A = solve_triangular(L, self.loadings[mask], lower=True)
+            white = solve_triangular(L, (Y[rows][:, mask] - self.mean[mask]).T, lower=True)
+            precision[here] = A.T @ A
+            linear[rows] = white.T @ A
+            volume = mask.sum() * LOG_2PI + 2.0 * np.log(np.diagonal(L)).sum()
+            constant[rows] = -0.5 * (volume + np.sum(white**2, axis=0))
+        return Evidence(precision, linear, constant)
+
+    def expected(self, q: Latent) -> Float[np.ndarray, "N D"]:
+        """⟨y⟩ at Gaussian positions."""
+        return q.mean @ self.loadings.T + self.mean
+
+    def variances(self, q: Latent) -> Float[np.ndarray, "N D"]:
+        """Variances of y at Gaussian positions, noise included."""
+        W = self.loadings
+        moved = np.einsum("pqr,dr,dq->pd", q.covariance, W, W, optimize=True)
+        return moved[q.pattern] + self.variance
+
+    def covariances(self, q: Latent) -> Float[np.ndarray, "N D D"]:
+        """Covariances of y across the columns at Gaussian positions, noise included."""
+        signal = self.loadings @ q.covariance @ self.loadings.T
+        return (signal + self.covariance)[q.pattern]
+
+    def noise_at(
+        self, x: Float[np.ndarray, "S Q"], rng: np.random.RandomState
+    ) -> Float[np.ndarray, "S D"]:
+        """Draws of y - ⟨y⟩ at known positions."""
+        return rng.standard_normal((len(x), len(self.mean))) @ np.linalg.cholesky(self.covariance).T
+
+    def fill(
+        self, Y: Float[np.ndarray, "N D"], q: Latent
+    ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
+        """Mean and variance of the missing values, given x *and* the row's observed noise."""
+        mean, variance = self.expected(q), self.variances(q)
+        for row, y in enumerate(Y):
+            seen = ~np.isnan(y)
+            if not seen.any() or seen.all():
+                continue
+            B, G, rest = self.conditional(seen)
+            V = q.covariance[q.pattern[row]]
+            gap = y[seen] - mean[row, seen]
+            mean[row, ~seen] += B @ gap
+            variance[row, ~seen] = np.diagonal(rest) + np.einsum("dq,qr,dr->d", G, V, G)
+        return mean, variance
+
+    def conditional(
+        self, seen: Bool[np.ndarray, " D"]
+    ) -> tuple[Float[np.ndarray, "M O"], Float[np.ndarray, "M Q"], Float[np.ndarray, "M M"]]:
+        """B, G and Ψ_m|o of y_m = μ_m + B (y_o - μ_o) + G x + e, e ~ N(0, Ψ_m|o)."""
+        cross = self.covariance[np.ix_(~seen, seen)]
+        B = np.linalg.solve(self.covariance[np.ix_(seen, seen)], cross.T).T
+        G = self.loadings[~seen] - B @ self.loadings[seen]
+        return B, G, self.covariance[np.ix_(~seen, ~seen)] - B @ cross.T
+
+    def precision_form(self) -> Float[np.ndarray, "D Q"]:
+        """Ψ⁻¹W."""
+        return np.linalg.solve(self.covariance, self.loadings)
+
+
+Emission = IndependentNoise | CorrelatedNoise
+
+
+def second_moments(q: Latent) -> Float[np.ndarray, "N _"]:
+    """⟨x̃x̃ᵀ⟩ of x̃ = (x, 1), flattened, row by row."""
+    n_rows, Q = q.mean.shape
+    extended = np.hstack([q.mean, np.ones((n_rows, 1))])
+    moments = extended[:, :, None] * extended[:, None, :]
+    moments[:, :Q, :Q] += q.covariance[q.pattern]
+    return moments.reshape(n_rows, -1)
+
+
+def _by_view_pattern(
+    masks: Bool[np.ndarray, "P D"], pattern: Int[np.ndarray, " N"]
+) -> list[tuple[Int[np.ndarray, " p"], Int[np.ndarray, " n"]]]:
+    """Patterns (and their rows) that look alike in one view, together."""
+    same: dict[bytes, list[int]] = {}
+    for place, mask in enumerate(masks):
+        same.setdefault(mask.tobytes(), []).append(place)
+    return [
+        (np.array(places), np.flatnonzero(np.isin(pattern, places))) for places in same.values()
+    ]

@@ -1,0 +1,94 @@
+"""Factor analysis: a noise variance for every column (001 §2.2.1)."""
+
+import time
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn import decomposition
+from sklearn.exceptions import ConvergenceWarning as FactorAnalysisWarning
+
+from ..io import register_record
+from .closed_form import ppca
+from .em import expectation_maximisation
+from .estimator import NOISE_FLOOR, fit_info
+from .gaussian import LinearGaussian, independent
+from .one_table import LinearTable
+from .ppca import TABLE_CONSTRAINTS
+
+
+@register_record
+class FactorAnalysis(LinearTable):
+    """Common factors of the columns: y = W x + μ + e, e ~ N(0, diag ψ).
+
+    Complete data go to scikit-learn's ``FactorAnalysis``; data with missing values to EM,
+    which maximises the exact likelihood of what is observed.
+
+    Parameters
+    ----------
+    n_components, scaling, max_iter, random_state
+        As in :class:`PPCA`.
+    tol : float, default=1e-6
+        Gain of log likelihood per observed value at which the fit has converged.
+
+    Attributes
+    ----------
+    latent_mean_, latent_std_, relevance_, loadings_, noise_variance_, lower_bound_
+        As in :class:`PPCA`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyviews.linear import FactorAnalysis
+    >>> FactorAnalysis(1).fit(load_iris().data).noise_variance_.shape
+    (4,)
+    """
+
+    _parameter_constraints = TABLE_CONSTRAINTS
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        scaling: str = "view",
+        max_iter: int = 5000,
+        tol: float = 1e-6,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.scaling = scaling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model; NaN in ``X`` is missing."""
+        Y = self._prepare(X)
+        n_components = self._components(Y)
+        floor = NOISE_FLOOR * float(np.nanvar(Y))
+        if np.isnan(Y).any():
+            filled = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
+            found = expectation_maximisation(
+                [Y], ppca(filled, n_components, NOISE_FLOOR), floor=floor,
+                max_iter=self.max_iter, tol=self.tol,
+            )  # fmt: skip
+            model = found.model
+            info = fit_info(found.trace, found.seconds, found.converged)
+        else:
+            model, info = self._complete(Y, n_components, floor)
+        self.relevance_ = self._publish(model.canonical(), [Y], info)[0]
+        return self
+
+    def _complete(self, Y: np.ndarray, n_components: int, floor: float) -> tuple[Any, Any]:
+        began = time.perf_counter()
+        solver = decomposition.FactorAnalysis(
+            n_components, tol=self.tol * Y.size, max_iter=self.max_iter, svd_method="lapack"
+        )
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            solver.fit(Y)
+        unconverged = any(issubclass(w.category, FactorAnalysisWarning) for w in said)
+        variance = np.maximum(solver.noise_variance_, floor)
+        model = LinearGaussian((independent(solver.components_.T, solver.mean_, variance),))
+        trace = [*(float(value) for value in solver.loglike_), float(model.infer([Y])[1].sum())]
+        return model, fit_info(trace, time.perf_counter() - began, not unconverged)

@@ -1,0 +1,102 @@
+"""The linear-Gaussian model that the whole family shares (001 §2.2.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from ..io import register_record
+from .emission import Emission, IndependentNoise, Latent
+
+Tables = Sequence[Float[np.ndarray, "N _"]]
+
+
+class Patterns(NamedTuple):
+    """Which values are observed: the distinct patterns of every view, and whose row has which."""
+
+    masks: list[Bool[np.ndarray, "P _"]]
+    rows: Int[np.ndarray, " N"]
+
+
+def find_patterns(rows: Tables) -> Patterns:
+    """Group rows by the values they lack, over all views."""
+    observed = [~np.isnan(Y) for Y in rows]
+    if all(seen.all() for seen in observed):
+        return Patterns([seen[:1] for seen in observed], np.zeros(len(rows[0]), int))
+    packed = np.packbits(np.hstack(observed), axis=1)
+    _, first, index = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    return Patterns([seen[first] for seen in observed], index.reshape(-1))
+
+
+@register_record
+@dataclass(frozen=True)
+class LinearGaussian:
+    """x ~ N(0, I); given x, views are independent: y_k = W_k x + μ_k + e_k.
+
+    Every value y_k of a row adds to log p(y | x) a quadratic of x, whose sum over the
+    observed ones is J, h and c. So q(x) = N(V h, V) with V = (I + J)⁻¹, and
+    log p(y) = c + ½ hᵀVh + ½ log|V|. Missing values and views drop out of the sums; where
+    loadings are uncertain the sums are expectations, and log p(y) is a lower bound.
+    """
+
+    views: tuple[Emission, ...]
+
+    @property
+    def n_components(self) -> int:
+        """Dimensions of x."""
+        return self.views[0].loadings.shape[1]
+
+    def infer(
+        self, rows: Tables, patterns: Patterns | None = None
+    ) -> tuple[Latent, Float[np.ndarray, " N"]]:
+        """The posterior of x and the log density of every row (NaN is missing)."""
+        masks, index = find_patterns(rows) if patterns is None else patterns
+        parts = [v.evidence(Y, m, index) for v, Y, m in zip(self.views, rows, masks, strict=True)]
+        precision = np.eye(self.n_components) + sum(part.precision for part in parts)
+        h = sum(part.linear for part in parts)
+        covariance = np.linalg.inv(precision)
+        covariance = 0.5 * (covariance + covariance.transpose(0, 2, 1))
+        mean = np.einsum("nqr,nr->nq", covariance[index], h) if len(covariance) > 1 else (
+            h @ covariance[0]
+        )  # fmt: skip
+        density = 0.5 * np.sum(h * mean, axis=1) - 0.5 * np.linalg.slogdet(precision)[1][index]
+        density = density + sum(part.constant for part in parts)
+        return Latent(mean, covariance, index), density
+
+    def prior(self, n_rows: int) -> Latent:
+        """Where a row without values is."""
+        Q = self.n_components
+        return Latent(np.zeros((n_rows, Q)), np.eye(Q)[None], np.zeros(n_rows, int))
+
+    def rotated(self, R: Float[np.ndarray, "Q Q2"]) -> "LinearGaussian":
+        """The same model with x = R x', R orthogonal (loadings must be points)."""
+        return LinearGaussian(tuple(_with_loadings(v, v.loadings @ R) for v in self.views))
+
+    def canonical(self) -> "LinearGaussian":
+        """Rotated so that Σ_k WᵀΨ⁻¹W is diagonal and falls; the largest loading is positive.
+
+        For PPCA these are the principal axes, for PCCA the canonical directions.
+        """
+        information = sum(v.loadings.T @ v.precision_form() for v in self.views)
+        R = np.linalg.eigh(0.5 * (information + information.T))[1][:, ::-1]
+        stacked = np.vstack([v.loadings for v in self.views]) @ R
+        largest = np.take_along_axis(stacked, np.abs(stacked).argmax(axis=0)[None], axis=0)[0]
+        return self.rotated(R * np.where(largest < 0, -1.0, 1.0))
+
+
+def _with_loadings(view: Emission, loadings: Float[np.ndarray, "D Q"]) -> Emission:
+    if isinstance(view, IndependentNoise):
+        assert view.spread is None
+        return IndependentNoise(loadings, view.mean, view.variance, view.log_variance)
+    return type(view)(loadings, view.mean, view.covariance)
+
+
+def independent(
+    loadings: Float[np.ndarray, "D Q"],
+    mean: Float[np.ndarray, " D"],
+    variance: Float[np.ndarray, " D"],
+) -> IndependentNoise:
+    """A view with independent noise and parameters that are points."""
+    return IndependentNoise(loadings, mean, variance, np.log(variance))

@@ -1,0 +1,130 @@
+"""Group (inter-battery) factor analysis: shared and private factors, linear (000 §2)."""
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..io import register_record
+from .estimator import fit_info, refuse_thin_columns
+from .many_views import LinearViews
+from .pcca import VIEWS_CONSTRAINTS
+from .starts import starting_positions
+from .variational import variational_factors
+
+
+@register_record
+class GroupFactorAnalysis(LinearViews):
+    """What several tables share, and what each has for itself, if all is linear.
+
+        y_k = W_k x + μ_k + e_k,   x ~ N(0, I),   w_kdq ~ N(0, 1/α_kq),   e_k ~ N(0, I/τ_k).
+
+    The relevance 1/α_kq of factor q for view k is learnt: a factor that several views keep
+    is shared, one that a single view keeps is private, one that none keeps is left out. It is
+    :class:`~manyviews.MRD` with linear maps and loadings integrated out, of any number of views,
+    with values and views missing at will; two views are Tucker's inter-battery factor analysis
+    (Bayesian: Klami, Virtanen & Kaski 2013; Klami et al. 2015).
+
+    Parameters
+    ----------
+    n_components : int, optional
+        An upper limit. Default: 10, or what the data allow.
+    noise : {"view", "column"}, default="view"
+        One noise variance per view, as in MRD, or one per column, with a prior that the columns
+        share. The second is for columns of different quality, and needs more values in every
+        column than there are factors: fewer can be fitted exactly.
+    scaling : {"view", "column", "none"} or dict by view, default="view"
+        Divide each centred view by one number, by one per column, or not at all.
+    align : {"union", "intersection"}, default="union"
+        DataFrames are aligned on their index; a sample that a view lacks is missing there.
+    n_restarts : int, default=1
+        The first start is PCA of all views side by side, others are random; the one of the
+        highest bound is kept.
+    max_iter, tol
+        Most iterations; converged at this gain of the bound per observed value.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    relevance_ : DataFrame of shape (n_views, kept factors)
+        Mean square of the loadings, the largest of a view being one.
+    latent_mean_, latent_std_, n_active_, fit_info_, view_names_
+        As in :class:`~manyviews.MRD`, for the factors kept.
+    lower_bound_ : float
+        Lower bound on the log evidence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews.linear import GroupFactorAnalysis
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(80, 3))
+    >>> views = {
+    ...     "a": x[:, :2] @ rng.normal(size=(2, 8)) + 0.3 * rng.normal(size=(80, 8)),
+    ...     "b": x[:, 1:] @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(80, 6)),
+    ... }
+    >>> model = GroupFactorAnalysis(6, random_state=0).fit(views)
+    >>> len(model.shared()), len(model.private("a")), len(model.private("b"))
+    (1, 1, 1)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **VIEWS_CONSTRAINTS,
+        "noise": [StrOptions({"column", "view"})],
+        "n_restarts": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        noise: str = "view",
+        scaling: str | dict[str, str] = "view",
+        align: str = "union",
+        n_restarts: int = 1,
+        max_iter: int = 2000,
+        tol: float = 1e-5,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.noise = noise
+        self.scaling = scaling
+        self.align = align
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Fit to a dict or list of tables, a MuData object, or a single table; NaN is missing."""
+        tables = self._prepare(views)
+        n_samples = len(tables[0])
+        most = min(sum(min(Y.shape) for Y in tables), n_samples - 1)
+        n_components = min(10, most) if self.n_components is None else int(self.n_components)
+        if self.noise == "column":
+            for Y, name, columns in zip(tables, self.view_names_, self.columns_, strict=True):
+                refuse_thin_columns(Y, n_components, name, columns, "view")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        results = [
+            variational_factors(
+                tables, starting_positions(tables, n_components, restart, rng),
+                shared_noise=self.noise == "view", max_iter=self.max_iter, tol=self.tol,
+            )
+            for restart in range(self.n_restarts)
+        ]  # fmt: skip
+        best = max(results, key=lambda result: result.bounds[-1])
+        seconds = sum(result.seconds for result in results)
+        info = fit_info(
+            best.bounds, seconds, best.converged, [result.bounds[-1] for result in results]
+        )
+        self.relevance_values_ = self._publish(best.model, tables, info)
+        return self
+
+
+InterBatteryFactorAnalysis = GroupFactorAnalysis
+"""The name for two views."""

@@ -1,0 +1,152 @@
+"""Kernel CCA: centred, regularised, with variates of new samples (001 §2.5.5)."""
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
+from sklearn.preprocessing import KernelCenterer
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..errors import OptionError
+from ..io import register_record
+from .canonical import CanonicalEstimator
+from .closed_form import canonical_directions
+from .pcca import VIEWS_CONSTRAINTS
+
+NULL_SPACE = 1e-10  # of a kernel's largest eigenvalue; below, a direction is rounding error
+
+
+@register_record
+class KernelCCA(CanonicalEstimator):
+    """CCA between features of the views that a kernel implies.
+
+    z_i = K_i α_i with centred kernels, and ρ the largest correlation under
+
+        α_iᵀ (K_i² / N + κ_i K_i) α_i = 1,
+
+    solved in the kernels' principal components: every component s of K_i = U S Uᵀ is a column
+    U √S of an ordinary regularised CCA. With a linear kernel it is :class:`CCA` itself. Without
+    regularisation any two views of N different samples correlate perfectly, so there must be
+    some. Predictions regress the wanted view on the variates; their std is that of training
+    residuals and too small where the kernels can follow single samples.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    kernel : str or dict by view, default="rbf"
+        Any of scikit-learn's ``pairwise_kernels``.
+    gamma : float, "median" or dict by view, default="median"
+        Of kernels that have it; the median rule is 1 / (2 × median squared distance).
+    regularisation : float or dict by view, default=0.02
+        κ as a share of the variance of all features together, trace(K)/N. With a linear kernel
+        of D columns, κ is a regularisation of D κ in :class:`CCA`.
+    scaling : {"view", "column", "none"} or dict by view, default="view"
+    align : {"union", "intersection"}, default="union"
+    random_state : int, RandomState or None, default=None
+        For draws.
+
+    Attributes
+    ----------
+    canonical_correlations_ : ndarray of shape (n_components,)
+        Of the regularised problem; for more than two views the mean over pairs.
+    dual_ : tuple of ndarray
+        α of every view, samples x components.
+    latent_mean_, relevance_, n_active_
+        As in :class:`CCA`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews.linear import KernelCCA
+    >>> rng = np.random.default_rng(0)
+    >>> t = rng.uniform(-3, 3, size=(200, 1))
+    >>> views = {"a": np.hstack([np.cos(t), np.sin(t)]), "b": t + 0.1 * rng.normal(size=(200, 1))}
+    >>> KernelCCA(1).fit(views).score(views) > 0.9
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **VIEWS_CONSTRAINTS,
+        "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS)), dict],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), dict],
+        "regularisation": [Interval(Real, 0, None, closed="neither"), dict],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        kernel: str | dict[str, str] = "rbf",
+        gamma: float | str | dict[str, float | str] = "median",
+        regularisation: float | dict[str, float] = 0.02,
+        scaling: str | dict[str, str] = "view",
+        align: str = "union",
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.regularisation = regularisation
+        self.scaling = scaling
+        self.align = align
+        self.random_state = random_state
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Fit to a dict or list of complete tables, or a MuData object."""
+        tables = self._prepare(views)
+        self.kernels_ = tuple(self._by_view(self.kernel, "kernel", "rbf"))
+        choices = self._by_view(self.gamma, "gamma", "median")
+        self.gammas_ = tuple(
+            median_gamma(Y) if choice == "median" else float(choice)
+            for Y, choice in zip(tables, choices, strict=True)
+        )
+        shares = self._by_view(self.regularisation, "regularisation", 0.02)
+        self.fitted_rows_ = tuple(tables)
+        self.kernel_means_: tuple[np.ndarray, ...] = ()
+        features, maps, ridges = [], [], []
+        for view, (Y, share) in enumerate(zip(tables, shares, strict=True)):
+            K = self._kernel(view, Y)
+            self.kernel_means_ += (K.mean(axis=0),)
+            K = KernelCenterer().fit_transform(K)
+            values, vectors = np.linalg.eigh(K)
+            kept = values > NULL_SPACE * values[-1]
+            features.append(vectors[:, kept] * np.sqrt(values[kept]))
+            maps.append(vectors[:, kept] / np.sqrt(values[kept]))
+            ridges.append(share * float(values[kept].sum()) / len(Y))
+        narrow = min(part.shape[1] for part in features)
+        if self.n_components is not None and self.n_components > narrow:
+            raise OptionError(
+                f"n_components={self.n_components} is more than the {narrow} dimensions of the "
+                "smallest feature space"
+            )
+        n_components = min(2, narrow) if self.n_components is None else int(self.n_components)
+        found = canonical_directions(features, n_components, ridges, self.view_names_)
+        self.canonical_correlations_ = found.correlations
+        self.dual_ = tuple(M @ U for M, U in zip(maps, found.directions, strict=True))
+        self._publish(tables)
+        return self
+
+    def _kernel(self, view: int, rows: Float[np.ndarray, "M D"]) -> Float[np.ndarray, "M N"]:
+        kind = self.kernels_[view]
+        options = {"gamma": self.gammas_[view]}
+        return pairwise_kernels(
+            rows, self.fitted_rows_[view], metric=kind, filter_params=True, **options
+        )
+
+    def _variates(self, view: int, rows: Float[np.ndarray, "M D"]) -> Float[np.ndarray, "M Q"]:
+        """k̃_* α with k̃ centred by the training samples."""
+        K = self._kernel(view, rows)
+        means = self.kernel_means_[view]
+        centred = K - K.mean(axis=1, keepdims=True) - means + means.mean()
+        return centred @ self.dual_[view]
+
+
+def median_gamma(Y: Float[np.ndarray, "N D"]) -> float:
+    """1 / (2 × median squared distance between samples)."""
+    rows = Y[:: max(1, len(Y) // 1000)]
+    squares = np.sum((rows[:, None] - rows[None]) ** 2, axis=2)[np.triu_indices(len(rows), 1)]
+    median = float(np.median(squares))
+    return 0.5 / median if median > 0 else 1.0

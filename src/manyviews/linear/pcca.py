@@ -1,0 +1,155 @@
+"""Probabilistic canonical correlation analysis (Bach & Jordan 2005; 001 §2.5.4)."""
+
+import time
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import DataError, OptionError
+from ..io import register_record
+from .closed_form import balanced, model_correlations, pcca, ridge_of
+from .em import expectation_maximisation
+from .estimator import NOISE_FLOOR, fit_info
+from .many_views import LinearViews
+
+VIEWS_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    "scaling": [StrOptions({"view", "column", "none"}), dict],
+    "align": [StrOptions({"union", "intersection"})],
+}
+REGULARISATION = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"}), dict]
+
+
+@register_record
+class ProbabilisticCCA(LinearViews):
+    """What views share, each with noise of a full covariance of its own.
+
+        y_k = W_k x + μ_k + e_k,   x ~ N(0, I),   e_k ~ N(0, Ψ_k),   Ψ_k full.
+
+    Ψ_k takes up whatever a view has for itself, so that x is left with what is shared: the
+    maximum of the likelihood has the directions of CCA. Two complete views are solved in
+    closed form; more views, missing values and missing views by EM.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Default: the number of columns of the narrowest view, ten at most.
+    method : {"auto", "closed", "em"}, default="auto"
+        The closed form where there is one, else EM.
+    regularisation : float, "auto" or dict by view, default=0.0
+        Added to the diagonal of every covariance, as a share of the view's mean variance;
+        ``"auto"`` is Ledoit and Wolf's choice. Needed where a view has about as many columns
+        as there are samples.
+    scaling : {"view", "column", "none"} or dict by view, default="view"
+        Matters for the regularisation only.
+    align : {"union", "intersection"}, default="union"
+    max_iter, tol
+        Of EM: most iterations, and the gain per observed value at which it has converged.
+    random_state : int, RandomState or None, default=None
+        For draws.
+
+    Attributes
+    ----------
+    canonical_correlations_ : ndarray of shape (n_components,)
+        Between two views, under the model.
+    relevance_, latent_mean_, latent_std_, n_active_, lower_bound_, fit_info_
+        As in :class:`~manyviews.MRD`; ``lower_bound_`` is the log likelihood.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews.linear import ProbabilisticCCA
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(200, 1))
+    >>> views = {"a": x + rng.normal(size=(200, 3)), "b": x + rng.normal(size=(200, 2))}
+    >>> model = ProbabilisticCCA(1).fit(views)
+    >>> mean, std = model.predict({"a": views["a"][:5]}, "b", return_std=True)
+    >>> mean.shape
+    (5, 2)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **VIEWS_CONSTRAINTS,
+        "method": [StrOptions({"auto", "closed", "em"})],
+        "regularisation": REGULARISATION,
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        method: str = "auto",
+        regularisation: float | str | dict[str, float | str] = 0.0,
+        scaling: str | dict[str, str] = "view",
+        align: str = "union",
+        max_iter: int = 2000,
+        tol: float = 1e-8,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.method = method
+        self.regularisation = regularisation
+        self.scaling = scaling
+        self.align = align
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Fit to a dict or list of tables or a MuData object; NaN is missing."""
+        tables = self._prepare(views)
+        began = time.perf_counter()
+        if len(tables) < 2:
+            raise DataError("CCA needs two views or more; for one there is PPCA")
+        n_components = shared_components(self.n_components, tables, self.view_names_)
+        choices = self._by_view(self.regularisation, "regularisation", 0.0)
+        ridges = [ridge_of(Y, choice) for Y, choice in zip(tables, choices, strict=True)]
+        complete = not any(np.isnan(Y).any() for Y in tables)
+        if self.method == "closed" and not (complete and len(tables) == 2):
+            raise OptionError(
+                "the closed form is for two complete views; use method='em' for these data"
+            )
+        filled = [np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y) for Y in tables]
+        model = pcca(filled, n_components, ridges, self.view_names_)
+        if complete and len(tables) == 2 and self.method != "em":
+            likelihood = float(model.infer(tables)[1].sum())
+            info = fit_info([likelihood], time.perf_counter() - began, True)
+        else:
+            floor = NOISE_FLOOR * min(float(np.nanvar(Y)) for Y in tables)
+            found = expectation_maximisation(
+                tables, model, ridges=ridges, floor=floor, max_iter=self.max_iter, tol=self.tol
+            )
+            model = balanced(found.model) if len(tables) == 2 else found.model
+            info = fit_info(found.trace, time.perf_counter() - began, found.converged)
+        self.relevance_values_ = self._publish(model.canonical(), tables, info)
+        return self
+
+    @property
+    def canonical_correlations_(self) -> Float[np.ndarray, " Q"]:
+        """Canonical correlations of the two views, under the fitted model."""
+        check_is_fitted(self)
+        if len(self.view_names_) != 2:
+            raise OptionError("canonical correlations are between two views; see CCA for more")
+        return model_correlations(self.core_.model)
+
+
+def shared_components(asked: int | None, tables: Sequence[np.ndarray], names: Sequence[str]) -> int:
+    """The number asked for, checked, or what the narrowest view allows, ten at most."""
+    widths = [Y.shape[1] for Y in tables]
+    narrow = int(np.argmin(widths))
+    if asked is None:
+        return min(10, widths[narrow])
+    if asked > widths[narrow]:
+        raise OptionError(
+            f"n_components={asked} is more than the {widths[narrow]} columns of view "
+            f"{names[narrow]!r}"
+        )
+    return int(asked)

@@ -1,0 +1,99 @@
+"""Probabilistic PCA: one noise variance for all columns (001 §2.4.2)."""
+
+import time
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..io import register_record
+from .closed_form import ppca
+from .em import expectation_maximisation
+from .estimator import NOISE_FLOOR, fit_info
+from .one_table import LinearTable
+
+TABLE_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    "scaling": [StrOptions({"view", "column", "none"})],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+    "random_state": ["random_state"],
+}
+
+
+@register_record
+class PPCA(LinearTable):
+    """Principal components with a density: y = W x + μ + e, e ~ N(0, σ²I).
+
+    Complete data are solved in closed form (scikit-learn's PCA gives the components), data with
+    missing values by EM, exactly.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Default: 10, or what the data allow.
+    scaling : {"view", "column", "none"}, default="view"
+        Divide the centred table by one number, by one per column, or not at all.
+    max_iter, tol
+        Of EM: most iterations, and the gain per observed value at which it has converged.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    latent_mean_, latent_std_ : ndarray of shape (n_samples, n_components)
+    relevance_ : ndarray of shape (n_components,)
+        Mean square of the loadings, the largest being one.
+    loadings_ : ndarray of shape (n_features, n_components)
+    noise_variance_ : ndarray of shape (n_features,)
+    lower_bound_ : float
+        The log likelihood of the training data.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyviews.linear import PPCA
+    >>> PPCA(2).fit(load_iris().data).transform(load_iris().data[:3]).shape
+    (3, 2)
+    """
+
+    _parameter_constraints = TABLE_CONSTRAINTS
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        scaling: str = "view",
+        max_iter: int = 2000,
+        tol: float = 1e-8,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.scaling = scaling
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model; NaN in ``X`` is missing."""
+        Y = self._prepare(X)
+        began = time.perf_counter()
+        n_components = self._components(Y)
+        floor = NOISE_FLOOR * float(np.nanvar(Y))
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        missing = np.isnan(Y)
+        start = ppca(np.where(missing, np.nanmean(Y, axis=0), Y), n_components, NOISE_FLOOR, seed)
+        if missing.any():
+            found = expectation_maximisation(
+                [Y], start, shared_variance=True, floor=floor,
+                max_iter=self.max_iter, tol=self.tol,
+            )  # fmt: skip
+            model = found.model
+            info = fit_info(found.trace, found.seconds, found.converged)
+        else:
+            model = start
+            likelihood = float(model.infer([Y])[1].sum())
+            info = fit_info([likelihood], time.perf_counter() - began, True)
+        self.relevance_ = self._publish(model.canonical(), [Y], info)[0]
+        return self
