@@ -24,6 +24,7 @@ def files(tmp_path_factory):
     names = [f"s{i}" for i in range(60)]
     a = pd.DataFrame(np.tanh(x) @ rng.standard_normal((2, 4)), names, list("pqrs"))
     b = pd.DataFrame(x[:, :1] @ rng.standard_normal((1, 3)), names, list("uvw"))
+    a += 0.1 * rng.standard_normal(a.shape)
     b += 0.1 * rng.standard_normal(b.shape)
     a.iloc[7, 2] = np.nan
     a.to_csv(folder / "a.csv")
@@ -133,6 +134,17 @@ def test_classifier(files, capsys):
     table = pd.read_csv(files / "predicted" / "classes.csv", index_col=0)
     np.testing.assert_allclose(table[["x", "y"]].sum(axis=1), 1.0)
     assert main(["fit", *sources, "--model", "classifier", "-o", str(files / "c2"), "-q"]) == 2
+
+
+@pytest.mark.parametrize(("model", "n_views"), [("gfa", 2), ("pcca", 2), ("ppca", 1)])
+def test_linear_models_by_name(model, n_views, files, tmp_path, capsys):
+    sources = [str(files / "a.csv"), str(files / "b.tsv")][:n_views]
+    options = ["--model", model, "--components", "2", "-o", str(tmp_path / "run"), "-q", "--json"]
+    assert main(["fit", *sources, *options]) == 0
+    assert json.loads(capsys.readouterr().out)["samples"] == 54
+    latent = ["transform", str(tmp_path / "run"), f"a={files / 'new.csv'}", "-o", str(tmp_path)]
+    assert main([*latent, "-q"]) == 0
+    assert pd.read_csv(tmp_path / "latent.csv", index_col=0).shape == (5, 4)
 
 
 @pytest.mark.parametrize(

@@ -151,3 +151,18 @@ def test_demo_leaves_a_report(tmp_path, monkeypatch, capsys):
     assert "predicted from upper half; brighter std" in page
     assert (tmp_path / "demo" / "model.safetensors").exists()
     assert "90 % intervals hold" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["GroupFactorAnalysis", "ProbabilisticCCA", "CCA", "PPCA"])
+def test_linear_models_are_reported_alike(name, halves, tmp_path):
+    from manyviews import interop, linear
+
+    train = halves[0].training_data()
+    complete = {k: v.iloc[3:] for k, v in train.items()}
+    new = halves[1] if name != "PPCA" else halves[1]["left"]
+    model = getattr(linear, name)(2).fit(complete if name != "PPCA" else complete["left"])
+    found = write_report(model, tmp_path / "r.html", held_out=new)
+    assert len(found) == 2
+    assert all(np.isfinite(list(a.summary().values())[2:]).all() for a in found)
+    assert "variance explained" in (tmp_path / "r.html").read_text().lower()
+    assert interop.to_xarray(model)["latent_mean"].shape == (77, 2)

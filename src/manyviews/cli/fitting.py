@@ -33,7 +33,8 @@ def fit_run(
     with collecting_warnings() as messages:
         _fit(model, run.model, kept)
     inner = getattr(model, "model_", model)
-    inner.set_params(**{k: None if k == "checkpoint" else 0 for k in settings})
+    quietly = {"verbose": 0, "checkpoint": None}  # the run's, not the model's
+    inner.set_params(**{k: v for k, v in quietly.items() if k in inner.get_params(deep=False)})
     model.save(folder.model)
     for message in messages:
         say(f"note: {message}", quiet)

@@ -17,6 +17,12 @@ class Known(NamedTuple):
 MODELS = {
     "mrd": Known("manyviews.MRD", True, "several views, nonlinear: shared and private dimensions"),
     "gplvm": Known("manyviews.BayesianGPLVM", False, "one table, nonlinear"),
+    "gfa": Known(
+        "manyviews.linear.GroupFactorAnalysis", True, "several views, linear, like MOFA: seconds"
+    ),
+    "pcca": Known("manyviews.linear.ProbabilisticCCA", True, "what all views share, linear"),
+    "cca": Known("manyviews.linear.CCA", True, "canonical correlations, no missing values"),
+    "ppca": Known("manyviews.linear.PPCA", False, "one table, linear"),
     "classifier": Known("manyviews.MRDClassifier", True, "classes from several views"),
 }
 

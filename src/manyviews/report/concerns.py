@@ -89,8 +89,8 @@ def _of_fit(subject: Subject) -> list[Concern]:
                 Concern(
                     f"{name} has a signal-to-noise ratio of {ratio:.1f}: much of it is explained "
                     "as noise.",
-                    "If there should be more in it, try more restarts, another init, or more "
-                    "components and inducing points.",
+                    "If there should be more in it, try more restarts, another start, or more "
+                    "components (and inducing points).",
                 )
             )
     bounds = np.asarray(getattr(info, "restart_bounds", ()))
@@ -135,8 +135,8 @@ def _of_predictions(a: Assessment) -> list[Concern]:
             Concern(
                 f"{a.view}: ridge regression predicts it better ({share(linear)} of the variance "
                 f"against {share(explained)}).",
-                "For prediction alone use ridge; or try private='conditional', more components, "
-                "more inducing points, a linear kernel, or init='canonical'.",
+                "For prediction alone use ridge. Otherwise try more components or, in MRD, a "
+                "linear kernel, init='canonical', more inducing points, private='conditional'.",
             )
         )
     inside = row["coverage of 90 % intervals"]
@@ -145,7 +145,7 @@ def _of_predictions(a: Assessment) -> list[Concern]:
             Concern(
                 f"{a.view}: 90 % intervals hold only {share(inside)} of the true values; the "
                 "model is too sure of itself.",
-                "Set evidence_power='auto' (or to a small number chosen on held-out data).",
+                "In MRD set evidence_power='auto' (or to a small number chosen on held-out data).",
             )
         )
     elif inside > LEVEL + WIDE_OF_LEVEL:

@@ -250,32 +250,38 @@ def time_section(subject: Subject) -> str:
 
 
 def fit_section(subject: Subject) -> str:
-    """How the fit went."""
+    """How the fit went, as far as there is a record of it."""
     info = getattr(subject.model, "fit_info_", None)
-    if info is None or not hasattr(info, "bound_trace"):
+    if info is None:
         return ""
-    pictures = [
-        drawing(
-            lambda figure: bound_trace(subject, figure.subplots()),
-            "How far the bound was below its best, by iteration of the best start",
-            (5.0, 3.2),
-        ),
-        drawing(
-            lambda figure: signal_trace(subject, figure.subplots()),
-            "Variance of the data over the noise; below 10 (dotted) is a reason to look again",
-            (5.0, 3.2),
-        ),
-    ]
-    ratios = zip(subject.names, info.signal_to_noise, strict=True)
+    pictures = []
+    if len(info.bound_trace):
+        pictures.append(
+            drawing(
+                lambda figure: bound_trace(subject, figure.subplots()),
+                "How far the bound was below its best, by iteration of the best start",
+                (5.0, 3.2),
+            )
+        )
+    if len(info.signal_trace):
+        pictures.append(
+            drawing(
+                lambda figure: signal_trace(subject, figure.subplots()),
+                "Variance of the data over the noise; below 10 (dotted) is a reason to look again",
+                (5.0, 3.2),
+            )
+        )
+    ratios = zip(subject.names, info.signal_to_noise, strict=False)
     facts = {
-        "lower bound (log evidence)": f"{subject.model.lower_bound_:.1f}",
+        "lower bound (log evidence)": f"{getattr(subject.model, 'lower_bound_', np.nan):.1f}",
         "starts": ", ".join(f"{bound:.1f}" for bound in info.restart_bounds),
         "signal-to-noise": ", ".join(f"{name} {ratio:.3g}" for name, ratio in ratios),
         "converged": "yes" if info.converged else "no",
         "time": f"{info.seconds:.1f} s, of which {info.compile_seconds:.1f} s to compile; "
         f"{info.n_evaluations} evaluations",
-        "largest jitter": f"{max(np.atleast_1d(info.jitter)):.0e}",
     }
+    if np.size(info.jitter):
+        facts["largest jitter"] = f"{np.max(info.jitter):.0e}"
     return section("The fit", f"<div class='row'>{''.join(pictures)}</div>", facts_list(facts))
 
 
