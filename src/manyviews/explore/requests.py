@@ -1,7 +1,6 @@
 """Requests of the page, read with suspicion: what does not fit is refused."""
 
 import json
-import math
 from typing import Any
 
 import numpy as np
@@ -38,8 +37,9 @@ def position_of(
     values = content.get("position")
     if not isinstance(values, list) or len(values) != len(ranges):
         raise refused(f"position must be a list of {len(ranges)} numbers")
-    for dimension, (value, (low, high)) in enumerate(zip(values, ranges, strict=True)):
-        if type(value) not in (int, float) or not _near(value, low, high):
+    for dimension, (value, (low, high)) in enumerate(zip(values, ranges.tolist(), strict=True)):
+        slack = 1e-3 * (high - low)  # the page rounds
+        if type(value) not in (int, float) or not low - slack <= value <= high + slack:
             raise refused(f"dimension {dimension} must be from {low:g} to {high:g}")
     return np.clip(np.array(values, dtype=np.float64), ranges[:, 0], ranges[:, 1])
 
@@ -66,11 +66,6 @@ def flag_of(content: dict[str, Any], name: str) -> bool:
 def refused(why: str) -> HTTPException:
     """The answer to what cannot be answered."""
     return HTTPException(400, why)
-
-
-def _near(value: float, low: float, high: float) -> bool:
-    slack = 1e-3 * (high - low)  # the page rounds
-    return math.isfinite(low) and low - slack <= value <= high + slack
 
 
 def _no_constant(name: str) -> None:

@@ -38,7 +38,7 @@ class View:
         """What the page must know, the scales among it: they are those of the training data."""
         picture = self.picture
         low, high, centre = (
-            np.nan_to_num(part).round(6)
+            part.astype(float).round(6)
             for part in (
                 np.nanmin(self.data, axis=0),
                 np.nanmax(self.data, axis=0),
@@ -118,7 +118,7 @@ class Scene:
         }
 
     def groups(self) -> list[dict[str, Any]]:
-        """The dimensions by who uses them, the most relevant of a group first."""
+        """The dimensions by who uses them; those first that matter to all of a group's views."""
         used = self.relevance > ACTIVE_THRESHOLD
         count, n_views = used.sum(axis=0), len(self.views)
         everyone = "Shared by all views" if n_views > 1 else "In use"
@@ -127,9 +127,10 @@ class Scene:
             for view, own in zip(self.views, used, strict=True):
                 parts.append((f"Private to {view.name}", own & (count == 1)))
         parts.append(("Off", count == 0))
-        largest = np.argsort(-self.relevance.max(axis=0), kind="stable")
+        average = np.log(np.maximum(self.relevance, 1e-6)).mean(axis=0)
+        order = np.argsort(-average, kind="stable")
         return [
-            {"title": title, "dimensions": [int(q) for q in largest if chosen[q]]}
+            {"title": title, "dimensions": [int(q) for q in order if chosen[q]]}
             for title, chosen in parts
             if chosen.any()
         ]
@@ -155,7 +156,7 @@ class Scene:
         As in :func:`manyviews.plot.latent_map`: of every view relative to its average, added up.
         """
         grid = np.tile(position, (GRID * GRID, 1))
-        across, up = (np.linspace(*self.ranges[axis], GRID) for axis in axes)
+        across, up = (np.linspace(low, high, GRID) for low, high in self.ranges[list(axes)])
         grid[:, axes[0]], grid[:, axes[1]] = np.tile(across, GRID), np.repeat(up, GRID)
         total = np.zeros(len(grid))
         for view in self.views:
@@ -213,7 +214,7 @@ def _view(
         )
     chosen = list(picture.columns)
     generate = ViewGenerator(posterior, scaling, chosen)
-    return View(name, picture, len(columns), generate, data[:, chosen])
+    return View(name, picture, len(columns), generate, data[:, chosen].astype(np.float32))
 
 
 def _ranges(mean: Float[np.ndarray, "N Q"]) -> Float[np.ndarray, "Q 2"]:

@@ -1,5 +1,6 @@
 """The page's server: a few routes on loopback, everything local."""
 
+import contextlib
 import ipaddress
 import socket
 import warnings
@@ -149,19 +150,20 @@ def server(application: Starlette) -> uvicorn.Server:
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket at an address, or an error that says what is wrong with it."""
+    if not 0 <= port < 2**16:
+        raise OptionError(f"a port is a number from 0 to {2**16 - 1}, got {port}")
+    listening = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         listening = socket.socket(family, kind, protocol)
-    except (OSError, OverflowError) as wrong:
-        raise OptionError(f"cannot listen at {host}, port {port}: {wrong}") from wrong
-    try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen()
-    except (OSError, OverflowError) as wrong:
-        listening.close()
+    except OSError as wrong:
+        if listening is not None:
+            listening.close()
         raise OptionError(
             f"cannot listen at {host}, port {port}: {wrong}; port 0 takes a free one"
         ) from wrong
@@ -175,10 +177,8 @@ def allowed_hosts(host: str) -> list[str]:
     own = {host}
     if host in {"0.0.0.0", "::"}:
         own = {socket.gethostname(), socket.getfqdn()}
-        try:
+        with contextlib.suppress(OSError):  # a machine that does not know its own name
             own |= {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
-        except OSError:  # a machine that does not know its own name
-            pass
     bracketed = {f"[{name}]" for name in own if ":" in name}
     return [*LOOPBACK, *sorted(own | bracketed)]
 

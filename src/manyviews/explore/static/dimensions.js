@@ -10,6 +10,8 @@ export class Dimensions {
   constructor(parent, model, move) {
     this.model = model;
     this.rows = [];
+    const longest = Math.max(...model.views.map(({ name }) => name.length));
+    parent.style.setProperty("--name", model.views.length > 1 ? `${Math.min(longest, 16) * 0.92 + 0.5}ch` : "4.2rem");
     for (const group of model.groups) parent.append(this.group(group, move));
   }
   group({ title, dimensions }, move) {
@@ -42,7 +44,7 @@ export class Dimensions {
       const bar = make("u");
       bar.style.width = `${100 * weight}%`;
       return make("span", { title: `relevance of dimension ${dimension} for ${name}: ${weight.toFixed(3)}` },
-        make("b", {}, views.length > 1 ? name : "relevance"), make("i", {}, bar), weight < 0.1 ? weight.toFixed(3) : weight.toFixed(2));
+        make("b", {}, views.length > 1 ? name : "relevance"), make("i", {}, bar), make("em", {}, weight.toFixed(weight < 0.1 ? 3 : 2)));
     });
     if (own.length > MOST_METERS) meters.push(make("span", {}, `and ${own.length - MOST_METERS} more`));
     return make("div", { className: "meters" }, ...meters);

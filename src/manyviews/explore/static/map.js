@@ -1,6 +1,6 @@
 // The latent space: uncertainty, samples, and the place where we are.
 
-import { channels, clamp, colours, sharp, short } from "./tools.js";
+import { channels, clamp, colours, sharp } from "./tools.js";
 
 const NEAR = 11; // pixels within which a click means a sample
 const PAD = { left: 46, right: 10, top: 10, bottom: 40 };
@@ -178,10 +178,10 @@ export class LatentMap {
     context.fillStyle = ink.soft;
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "center";
-    for (const value of round(...this.model.ranges[this.axes[0]])) context.fillText(short(value), this.x(value), bottom + 15);
+    for (const [value, text] of round(...this.model.ranges[this.axes[0]])) context.fillText(text, this.x(value), bottom + 15);
     context.fillText(`dimension ${this.axes[0]}`, (left + right) / 2, bottom + 33);
     context.textAlign = "right";
-    for (const value of round(...this.model.ranges[this.axes[1]])) context.fillText(short(value), left - 6, this.y(value) + 4);
+    for (const [value, text] of round(...this.model.ranges[this.axes[1]])) context.fillText(text, left - 6, this.y(value) + 4);
     context.save();
     context.translate(12, (top + bottom) / 2);
     context.rotate(-Math.PI / 2);
@@ -190,7 +190,7 @@ export class LatentMap {
     context.restore();
   }
   draw() {
-    if (!this.position || !this.layer.width) return;
+    if (!this.position || !this.ink) return;
     const { context, width, height } = sharp(this.canvas), ink = this.ink;
     context.drawImage(this.layer, 0, 0, width, height);
     const [x, y] = [this.x(this.position[this.axes[0]]), this.y(this.position[this.axes[1]])];
@@ -264,11 +264,11 @@ function marker(context, x, y, r, kind) {
   context.closePath();
 }
 
-/** About five round numbers of a range. */
+/** About five round numbers of a range, and how they are written. */
 function round(low, high) {
   const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough);
-  const found = [];
-  for (let value = Math.ceil(low / step) * step; value <= high + 1e-9 * step; value += step) found.push(Math.abs(value) < 1e-9 * step ? 0 : value);
+  const digits = clamp(-Math.floor(Math.log10(step) + 1e-9), 0, 6), found = [];
+  for (let k = Math.ceil(low / step); k * step <= high; k++) found.push([k * step, (k * step).toFixed(digits).replace("-", "−")]);
   return found;
 }

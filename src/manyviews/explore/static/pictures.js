@@ -18,7 +18,7 @@ class Picture {
   constructor(view, parent) {
     this.view = view;
     this.figures = make("div", { className: `figures ${view.kind}` });
-    const title = make("h3", {}, view.name, make("small", {}, this.describe()));
+    const title = make("h3", {}, view.name, " ", make("small", {}, this.describe()));
     parent.append(make("article", { className: "card view" }, title, this.figures));
     this.real = null;
   }
@@ -37,9 +37,10 @@ class Picture {
 class Image extends Picture {
   constructor(view, parent) {
     super(view, parent);
-    this.panels = { mean: this.figure("generated"), std: this.figure("uncertainty"), real: this.figure("sample") };
+    this.panels = { mean: this.figure("generated"), std: this.figure("uncertainty (std)"), real: this.figure("sample") };
     this.panels.mean.text.append(legend("grey", short(view.low), short(view.high)));
-    this.panels.std.text.append(legend("std", "0", short(view.spread)));
+    this.average = make("span");
+    this.panels.std.text.append(legend("std", "0", short(view.spread)), this.average);
     const [height, width] = view.shape;
     for (const { canvas } of Object.values(this.panels)) {
       canvas.width = width;
@@ -53,6 +54,7 @@ class Image extends Picture {
     const { low, high, spread } = this.view;
     this.fill(this.panels.mean.canvas, this.mean, low, high);
     this.fill(this.panels.std.canvas, this.std, 0, spread, STD_RAMP);
+    this.average.textContent = `mean ${short(this.std.reduce((sum, value) => sum + value, 0) / this.std.length)}`;
     this.panels.real.figure.hidden = !this.real;
     if (!this.real) return;
     this.fill(this.panels.real.canvas, this.real, low, high);
@@ -89,7 +91,7 @@ function legend(ramp, low, high) {
 class Skeleton extends Picture {
   constructor(view, parent) {
     super(view, parent);
-    this.panels = [this.figure("generated, circles ± 1 std; drag to turn"), this.figure("sample")];
+    this.panels = [this.figure("generated; drag to turn, circles are ± 1 std"), this.figure("sample")];
     this.yaw = 0.55;
     this.pitch = 0.12;
     this.orient();
@@ -226,7 +228,7 @@ class Curve extends Picture {
     if (this.real) this.line(context, this.real, x, y, ink.warm, 1.4);
     this.line(context, this.mean, x, y, ink.accent, 2);
     context.restore();
-    note(this, "generated, band ± 2 std", "line");
+    note(this, "generated, band ± 2 std", "—");
   }
   line(context, values, x, y, colour, width) {
     context.strokeStyle = colour;

@@ -49,7 +49,8 @@ export function sharp(canvas) {
 export function short(value) {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size !== 0 && (size >= 1e5 || size < 1e-3)) return value.toExponential(1).replace("-", "−");
+  if (size === 0) return "0";
+  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("-", "−");
   const digits = size >= 100 ? 0 : size >= 10 ? 1 : 2;
   return value.toFixed(digits).replace("-", "−");
 }
