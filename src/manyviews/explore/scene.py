@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Scaling
 from ..errors import DataError, OptionError
+from ..expectations import Gaussian
 from ..mappings import GPPosterior
 from ..models.base import ACTIVE_THRESHOLD
+from ..models.prediction import moments
 from ..plot.shapes import Picture, choose_picture, guess_bones
 from .generator import ViewGenerator
 from .labels import Labels, colour_labels
@@ -118,7 +120,7 @@ class Scene:
         }
 
     def groups(self) -> list[dict[str, Any]]:
-        """The dimensions by who uses them; those first that matter to all of a group's views."""
+        """The dimensions by who uses them, the most relevant (to those views) first."""
         used = self.relevance > ACTIVE_THRESHOLD
         count, n_views = used.sum(axis=0), len(self.views)
         everyone = "Shared by all views" if n_views > 1 else "In use"
@@ -127,8 +129,8 @@ class Scene:
             for view, own in zip(self.views, used, strict=True):
                 parts.append((f"Private to {view.name}", own & (count == 1)))
         parts.append(("Off", count == 0))
-        average = np.log(np.maximum(self.relevance, 1e-6)).mean(axis=0)
-        order = np.argsort(-average, kind="stable")
+        logarithms = np.log(np.where(used | (count == 0), self.relevance + 1e-12, 1.0))
+        order = np.argsort(-logarithms.sum(axis=0) / np.maximum(count, 1), kind="stable")
         return [
             {"title": title, "dimensions": [int(q) for q in order if chosen[q]]}
             for title, chosen in parts
@@ -185,9 +187,10 @@ def _views(model: Any, shapes: Shapes) -> list[View]:
         raise OptionError(
             f"there is no view {unknown[0]!r} to give a shape: there are {list(names)}"
         )
-    parts = zip(names, columns, scalings, model.core_.posteriors, model.core_.data, strict=True)
+    core, q = model.core_, model.core_.marginals()
+    parts = zip(names, columns, scalings, core.posteriors, core.data, strict=True)
     return [
-        _view(name, labels, scaling, posterior, scaled, shapes.get(name))
+        _view(name, labels, scaling, posterior, q, scaled, shapes.get(name))
         for name, labels, scaling, posterior, scaled in parts
     ]
 
@@ -197,6 +200,7 @@ def _view(
     columns: Sequence[Any],
     scaling: Scaling,
     posterior: GPPosterior,
+    q: Gaussian,
     scaled: Float[np.ndarray, "N D"],
     shape: str | Picture | None,
 ) -> View:
@@ -208,7 +212,8 @@ def _view(
     if picture.kind == "skeleton" and not picture.bones:
         picture = replace(picture, bones=guess_bones(picture.arrange(data)))
     if picture.kind == "bars" and len(columns) > MOST_BARS:
-        most = np.argsort(-np.nanvar(scaled, axis=0), kind="stable")[:MOST_BARS]
+        fitted = moments(posterior, q, want_std=False, want_covariance=False).mean
+        most = np.argsort(-fitted.var(axis=0), kind="stable")[:MOST_BARS]
         picture = Picture(
             "bars", (MOST_BARS,), tuple(most.tolist()), tuple(picture.names[i] for i in most)
         )

@@ -252,7 +252,7 @@ class Bars extends Picture {
   }
   describe() {
     const { n, of } = this.view;
-    return n < of ? `the ${n} of ${of} columns that vary most` : `${n} column${n > 1 ? "s" : ""}`;
+    return n < of ? `the ${n} of ${of} columns that move most` : `${n} column${n > 1 ? "s" : ""}`;
   }
   paint(ink) {
     const { context, width } = sharp(this.panel.canvas), { n, names, lows, highs, centres } = this.view;
