@@ -16,7 +16,8 @@ from manyviews.errors import DataError, ExposedWarning, MissingExtraError, Optio
 from manyviews.explore import __main__ as command
 from manyviews.explore import server as serving
 from manyviews.explore.requests import LARGEST_BODY
-from manyviews.explore.scene import GRID, MOST_BARS, Scene
+from manyviews.explore.scene import GRID, Scene
+from manyviews.explore.views import MOST_BARS
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
 

@@ -1,7 +1,5 @@
 """What the page shows of a fitted model: its views, points, dimensions and labels."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,60 +7,13 @@ import pandas as pd
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Scaling
 from ..errors import DataError, OptionError
-from ..expectations import Gaussian
-from ..mappings import GPPosterior
 from ..models.base import ACTIVE_THRESHOLD
-from ..models.prediction import moments
-from ..plot.shapes import Picture, choose_picture, guess_bones
-from .generator import ViewGenerator
 from .labels import Labels, colour_labels
+from .views import Shapes, views_of
 
 GRID = 40  # cells of the background along each axis
 MARGIN = 0.12  # of the samples' range, around them
-MOST_BARS = 24
-
-Shapes = str | Picture | Mapping[str, str | Picture] | None
-
-
-@dataclass(frozen=True)
-class View:
-    """One view: how it is drawn and generated, and the samples' own data (NaN missing)."""
-
-    name: str
-    picture: Picture
-    n_columns: int
-    generate: ViewGenerator
-    data: Float[np.ndarray, "N D"]
-
-    def describe(self) -> dict[str, Any]:
-        """What the page must know, the scales among it: they are those of the training data."""
-        picture = self.picture
-        low, high, centre = (
-            part.astype(float).round(6)
-            for part in (
-                np.nanmin(self.data, axis=0),
-                np.nanmax(self.data, axis=0),
-                np.nanmean(self.data, axis=0),
-            )
-        )
-        by_column = picture.kind in {"bars", "skeleton"}
-        return {
-            "name": self.name,
-            "kind": picture.kind,
-            "shape": picture.shape,
-            "names": picture.names,
-            "bones": picture.bones,
-            "n": len(picture.columns),
-            "of": self.n_columns,
-            "low": float(low.min()),
-            "high": float(high.max()),
-            "spread": max(float(np.nanquantile(np.nanstd(self.data, axis=0), 0.98)), 1e-12),
-            "lows": low.tolist() if by_column else [],
-            "highs": high.tolist() if by_column else [],
-            "centres": centre.tolist() if by_column else [],
-        }
 
 
 class Scene:
@@ -87,7 +38,7 @@ class Scene:
         self.mean, self.std = model.latent_mean_, model.latent_std_
         self.relevance = np.atleast_2d(np.asarray(model.relevance_))
         self.samples: list[Any] = list(getattr(model, "samples_", range(len(self.mean))))
-        self.views = _views(model, shapes)
+        self.views = views_of(model, shapes)
         self.ranges = _ranges(self.mean)
         self.spread = np.median(self.std, axis=0) ** 2
         self.paths = _paths(model)
@@ -171,55 +122,6 @@ class Scene:
     def sample(self, number: int) -> bytes:
         """The data of a training sample, view after view; NaN is missing."""
         return np.concatenate([view.data[number] for view in self.views]).astype("<f4").tobytes()
-
-
-def _views(model: Any, shapes: Shapes) -> list[View]:
-    if hasattr(model, "view_names_"):
-        names, columns, scalings = model.view_names_, model.columns_, model.scalings_
-    else:
-        given = getattr(model, "feature_names_in_", None)
-        own = list(range(model.n_features_in_)) if given is None else list(given)
-        names, columns, scalings = ("X",), (own,), (model.scaling_,)
-    if not isinstance(shapes, Mapping):
-        shapes = {} if shapes is None else dict.fromkeys(names, shapes)
-    unknown = [name for name in shapes if name not in names]
-    if unknown:
-        raise OptionError(
-            f"there is no view {unknown[0]!r} to give a shape: there are {list(names)}"
-        )
-    core, q = model.core_, model.core_.marginals()
-    parts = zip(names, columns, scalings, core.posteriors, core.data, strict=True)
-    return [
-        _view(name, labels, scaling, posterior, q, scaled, shapes.get(name))
-        for name, labels, scaling, posterior, scaled in parts
-    ]
-
-
-def _view(
-    name: str,
-    columns: Sequence[Any],
-    scaling: Scaling,
-    posterior: GPPosterior,
-    q: Gaussian,
-    scaled: Float[np.ndarray, "N D"],
-    shape: str | Picture | None,
-) -> View:
-    data = scaling.undo(scaled)
-    try:
-        picture = choose_picture(len(columns), columns, shape)
-    except OptionError as wrong:
-        raise OptionError(f"view {name!r}: {wrong}") from wrong
-    if picture.kind == "skeleton" and not picture.bones:
-        picture = replace(picture, bones=guess_bones(picture.arrange(data)))
-    if picture.kind == "bars" and len(columns) > MOST_BARS:
-        fitted = moments(posterior, q, want_std=False, want_covariance=False).mean
-        most = np.argsort(-fitted.var(axis=0), kind="stable")[:MOST_BARS]
-        picture = Picture(
-            "bars", (MOST_BARS,), tuple(most.tolist()), tuple(picture.names[i] for i in most)
-        )
-    chosen = list(picture.columns)
-    generate = ViewGenerator(posterior, scaling, chosen)
-    return View(name, picture, len(columns), generate, data[:, chosen].astype(np.float32))
 
 
 def _ranges(mean: Float[np.ndarray, "N Q"]) -> Float[np.ndarray, "Q 2"]:

@@ -1,8 +1,5 @@
 """The page's server: a few routes on loopback, everything local."""
 
-import contextlib
-import ipaddress
-import socket
 import warnings
 import webbrowser
 from collections.abc import Sequence
@@ -19,12 +16,13 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ..errors import ExposedWarning, OptionError
+from ..errors import ExposedWarning
+from .addresses import LOOPBACK, allowed_hosts, is_loopback, listen
 from .requests import axes_of, flag_of, position_of, read_json, refused
-from .scene import Scene, Shapes
+from .scene import Scene
+from .views import Shapes
 
 STATIC = Path(__file__).parent / "static"
-LOOPBACK = ("127.0.0.1", "localhost", "::1", "[::1]")
 SECURITY = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -128,7 +126,7 @@ def serve(
     with listening:
         hosts = allowed_hosts(host)
         application = app(model, shapes, labels, hosts)
-        if not _is_loopback(host):
+        if not is_loopback(host):
             warnings.warn(
                 f"the page is served at {host}: everyone who can reach this machine can see the "
                 "data",
@@ -146,41 +144,6 @@ def serve(
 def server(application: Starlette) -> uvicorn.Server:
     """A quiet server."""
     return uvicorn.Server(uvicorn.Config(application, log_level="warning", server_header=False))
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A socket at an address, or an error that says what is wrong with it."""
-    if not 0 <= port < 2**16:
-        raise OptionError(f"a port is a number from 0 to {2**16 - 1}, got {port}")
-    listening = None
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listening = socket.socket(family, kind, protocol)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen()
-    except OSError as wrong:
-        if listening is not None:
-            listening.close()
-        raise OptionError(
-            f"cannot listen at {host}, port {port}: {wrong}; port 0 takes a free one"
-        ) from wrong
-    return listening
-
-
-def allowed_hosts(host: str) -> list[str]:
-    """The names by which a page served at this address may be called."""
-    if _is_loopback(host):
-        return list(LOOPBACK)
-    own = {host}
-    if host in {"0.0.0.0", "::"}:
-        own = {socket.gethostname(), socket.getfqdn()}
-        with contextlib.suppress(OSError):  # a machine that does not know its own name
-            own |= {str(found[4][0]) for found in socket.getaddrinfo(socket.gethostname(), None)}
-    bracketed = {f"[{name}]" for name in own if ":" in name}
-    return [*LOOPBACK, *sorted(own | bracketed)]
 
 
 class SecurityHeaders:
@@ -206,10 +169,3 @@ def _numbers(content: bytes) -> Response:
 async def _say_why(request: Request, wrong: Exception) -> Response:
     assert isinstance(wrong, HTTPException)
     return JSONResponse({"error": wrong.detail}, wrong.status_code, wrong.headers)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -4,7 +4,7 @@ import { Dimensions } from "./dimensions.js";
 import { describeSample, LatentMap } from "./map.js";
 import { makePicture } from "./pictures.js";
 import { TimeWalk } from "./time.js";
-import { latest, make, short, stopPlaying } from "./tools.js";
+import { colours, forgetColours, latest, make, short, stopPlaying } from "./tools.js";
 
 const find = (id) => document.getElementById(id);
 
@@ -25,8 +25,10 @@ const guarded = (work) => async () => {
   try { await work(); find("problem").hidden = true; } catch (error) { complain(error); }
 };
 
-const model = await (await ask("model")).json().catch(complain);
-const points = new Float32Array(await numbers("points"));
+const [model, points] = await Promise.all([
+  ask("model").then((answer) => answer.json()),
+  numbers("points").then((content) => new Float32Array(content)),
+]).catch((error) => { complain(error); throw error; });
 const n = model.ranges.length;
 const state = { position: Array.from(points.subarray(model.start * n, model.start * n + n)), axes: [...model.axes], sample: null, held: false };
 const pictures = model.views.map((view) => makePicture(view, find("views")));
@@ -146,7 +148,7 @@ find("reset").addEventListener("click", () => {
   jump(Array.from(points.subarray(model.start * n, model.start * n + n)));
 });
 find("theme").addEventListener("click", () => {
-  const dark = getComputedStyle(document.documentElement).getPropertyValue("--page").trim() === "#101318";
+  const dark = colours().page === "#101318";
   document.documentElement.dataset.theme = dark ? "light" : "dark";
   repaint();
 });
@@ -166,6 +168,7 @@ function legend() {
 }
 
 function repaint() {
+  forgetColours();
   map.redraw();
   for (const picture of pictures) picture.draw();
 }

@@ -24,19 +24,16 @@ export class LatentMap {
 
   // ---------------------------------------------------------------- geometry
 
-  box() {
-    return { left: PAD.left, right: this.canvas.clientWidth - PAD.right, top: PAD.top, bottom: this.canvas.clientHeight - PAD.bottom };
-  }
   x(value) {
-    const { left, right } = this.box(), [low, high] = this.model.ranges[this.axes[0]];
+    const { left, right } = this.box, [low, high] = this.model.ranges[this.axes[0]];
     return left + (right - left) * (value - low) / (high - low);
   }
   y(value) {
-    const { top, bottom } = this.box(), [low, high] = this.model.ranges[this.axes[1]];
+    const { top, bottom } = this.box, [low, high] = this.model.ranges[this.axes[1]];
     return bottom - (bottom - top) * (value - low) / (high - low);
   }
   values(event) {
-    const { left, right, top, bottom } = this.box(), frame = this.canvas.getBoundingClientRect();
+    const { left, right, top, bottom } = this.box, frame = this.canvas.getBoundingClientRect();
     const share = [(event.clientX - frame.left - left) / (right - left), (bottom - event.clientY + frame.top) / (bottom - top)];
     return this.axes.map((axis, k) => {
       const [low, high] = this.model.ranges[axis];
@@ -114,12 +111,13 @@ export class LatentMap {
   /** What does not change with the pointer goes into a layer of its own. */
   redraw() {
     const ink = this.ink = colours(), { width, height } = sharp(this.canvas);
+    this.box = { left: PAD.left, right: width - PAD.right, top: PAD.top, bottom: height - PAD.bottom };
     const ratio = this.canvas.width / Math.max(width, 1), layer = this.layer;
     layer.width = this.canvas.width;
     layer.height = this.canvas.height;
     const context = layer.getContext("2d");
     context.scale(ratio, ratio);
-    const { left, right, top, bottom } = this.box();
+    const { left, right, top, bottom } = this.box;
     context.fillStyle = ink.known;
     context.fillRect(left, top, right - left, bottom - top);
     context.save();
@@ -194,7 +192,7 @@ export class LatentMap {
     const { context, width, height } = sharp(this.canvas), ink = this.ink;
     context.drawImage(this.layer, 0, 0, width, height);
     const [x, y] = [this.x(this.position[this.axes[0]]), this.y(this.position[this.axes[1]])];
-    const { left, right, top, bottom } = this.box();
+    const { left, right, top, bottom } = this.box;
     context.strokeStyle = ink.ink;
     context.globalAlpha = 0.35;
     context.setLineDash([3, 4]);

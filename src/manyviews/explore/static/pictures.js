@@ -40,7 +40,7 @@ class Image extends Picture {
     this.panels = { mean: this.figure("generated"), std: this.figure("uncertainty (std)"), real: this.figure("sample") };
     this.panels.mean.text.append(legend("grey", short(view.low), short(view.high)));
     this.average = make("span");
-    this.panels.std.text.append(legend("std", "0", short(view.spread)), this.average);
+    this.panels.std.text.append(legend("std", short(view.noise), short(view.spread)), this.average);
     const [height, width] = view.shape;
     for (const { canvas } of Object.values(this.panels)) {
       canvas.width = width;
@@ -51,9 +51,9 @@ class Image extends Picture {
   }
   describe() { return this.view.shape.slice(0, 2).join(" × ") + " pixels"; }
   paint() {
-    const { low, high, spread } = this.view;
+    const { low, high, noise, spread } = this.view;
     this.fill(this.panels.mean.canvas, this.mean, low, high);
-    this.fill(this.panels.std.canvas, this.std, 0, spread, STD_RAMP);
+    this.fill(this.panels.std.canvas, this.std, noise, spread, STD_RAMP);
     this.average.textContent = `mean ${short(this.std.reduce((sum, value) => sum + value, 0) / this.std.length)}`;
     this.panels.real.figure.hidden = !this.real;
     if (!this.real) return;
@@ -69,7 +69,8 @@ class Image extends Picture {
       if (ramp) {
         let total = 0;
         for (let c = 0; c < depth; c++) total += values[pixel * depth + c];
-        const shade = 3 * clamp(Math.round(total / depth * scale), 0, 255);
+        const share = clamp((total / depth - low) / Math.max(high - low, 1e-300), 0, 1);
+        const shade = 3 * Math.round(255 * Math.sqrt(share)); // small differences are what there is to see
         for (let c = 0; c < 3; c++) out[at + c] = ramp[shade + c];
       } else {
         for (let c = 0; c < 3; c++) {

@@ -23,12 +23,19 @@ export function make(tag, properties = {}, ...children) {
   return element;
 }
 
+let known = null;
+
 /** The colours of the current theme, by the names of the style sheet's variables. */
 export function colours() {
+  if (known) return known;
   const style = getComputedStyle(document.documentElement);
   const names = ["page", "card", "ink", "soft", "line", "accent", "warm", "known", "unknown", "track"];
-  return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  known = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+  return known;
 }
+
+/** The theme has changed. */
+export function forgetColours() { known = null; }
 
 /** "#rrggbb" as three numbers. */
 export const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
