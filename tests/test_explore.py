@@ -289,6 +289,7 @@ def started(monkeypatch):
     class Nothing:
         def run(self, sockets):
             seen["port"] = sockets[0].getsockname()[1]
+            raise KeyboardInterrupt  # how uvicorn ends after Ctrl-C
 
     monkeypatch.setattr(serving, "server", lambda application: Nothing())
     monkeypatch.setattr(serving.webbrowser, "open", seen["opened"].append)

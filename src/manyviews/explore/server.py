@@ -1,5 +1,6 @@
 """The page's server: a few routes on loopback, everything local."""
 
+import contextlib
 import warnings
 import webbrowser
 from collections.abc import Sequence
@@ -138,7 +139,8 @@ def serve(
         print(f"exploring at {address}  (Ctrl-C ends)", flush=True)
         if open_browser:
             webbrowser.open(address)
-        server(application).run(sockets=[listening])
+        with contextlib.suppress(KeyboardInterrupt):  # the server has shut down and passes it on
+            server(application).run(sockets=[listening])
 
 
 def server(application: Starlette) -> uvicorn.Server:
