@@ -1,5 +1,6 @@
 """The page end to end, in headless Chromium; skipped where there is none."""
 
+import copy
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import pytest
 
 from explore_models import running, small_model, small_views
 from manyviews import explore
+from manyviews.data import When
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
 
@@ -224,6 +226,41 @@ def test_the_uncertainty_of_the_position_can_be_left_out(page):
     page.find("uncertain").click()
     page.until(lambda: page.drawn() > count)
     assert averages() != before
+
+
+def test_time_turning_and_colours(browser):
+    model = copy.copy(small_model())
+    order = np.argsort(model.latent_mean_[:, 0])
+    times = np.empty((40, 1))
+    times[order, 0] = np.arange(40.0)
+    model.when_ = When(times, np.zeros(40, int), (None,))
+    with running(explore.app(model, {"spectrum": "5x2x3"})) as (host, port):
+        page = Page(browser, f"http://{host}:{port}/")
+        slider = page.find("time-slider")
+        page.changed(lambda: page.js(
+            "arguments[0].value = 7.5; arguments[0].dispatchEvent(new Event('input'))", slider
+        ))  # fmt: skip
+        halfway = model.latent_mean_[order[7:9]].mean(axis=0)
+        np.testing.assert_allclose(page.sliders(), halfway, atol=1e-3)
+        pixels = page.js("return [...document.querySelectorAll('.view')[3].querySelector('canvas')"
+                         ".getContext('2d').getImageData(0, 0, 2, 5).data]")  # fmt: skip
+        colours = model.inverse_transform(
+            halfway[None], "spectrum", np.median(model.latent_std_, axis=0)
+        ).reshape(5, 2, 3)
+        data = small_views()["spectrum"].to_numpy()
+        expected = np.clip(255 * (colours - data.min()) / np.ptp(data), 0, 255)
+        np.testing.assert_allclose(np.reshape(pixels, (5, 2, 4))[..., :3], expected, atol=1.5)
+        count = page.drawn()
+        page.find("time-play").click()
+        page.until(lambda: page.drawn() > count + 5)
+        page.find("time-play").click()
+        time.sleep(0.3)
+        before = page.canvases()
+        page.js("document.querySelector('.skeleton canvas').focus()")
+        page.press("\ue014")
+        page.until(lambda: page.canvases() != before)
+        turned = [a != b for a, b in zip(before, page.canvases(), strict=True)]
+        assert turned == [False, True, False, False]
 
 
 def test_phones_light_dark_and_nothing_from_elsewhere(browser, site):
