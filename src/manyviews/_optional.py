@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-from .errors import OptionError
+from .errors import MissingExtraError
 
 
 def needed(module: str, extra: str) -> Any:
@@ -11,6 +11,6 @@ def needed(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as missing:
-        raise OptionError(
+        raise MissingExtraError(
             f"this needs the package {module}: pip install 'manyviews[{extra}]'"
         ) from missing
