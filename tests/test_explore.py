@@ -13,7 +13,6 @@ import pytest
 from explore_models import QUICK, running, small_model, small_views
 from manyviews import BayesianGPLVM, MRDClassifier, explore
 from manyviews.errors import DataError, ExposedWarning, MissingExtraError, OptionError
-from manyviews.explore import __main__ as command
 from manyviews.explore import server as serving
 from manyviews.explore.requests import LARGEST_BODY
 from manyviews.explore.scene import GRID, Scene
@@ -326,16 +325,40 @@ def test_an_address_that_cannot_be_had(model):
 
 
 def test_the_command_reads_a_file(model, tmp_path, monkeypatch):
-    model.save(tmp_path / "model.safetensors")
+    import pandas as pd
+
+    from manyviews import explore
+    from manyviews.cli import main
+
     seen = []
-    monkeypatch.setattr(command, "serve", lambda *given: seen.append(given))
-    arguments = ["explore", str(tmp_path / "model.safetensors"), "--shape", "picture=4x16",
-                 "--port", "8123", "--no-browser"]  # fmt: skip
-    monkeypatch.setattr(sys, "argv", arguments)
-    command.main()
-    loaded, *rest = seen[0]
-    assert loaded.view_names_ == model.view_names_
-    assert rest == ["127.0.0.1", 8123, False, {"picture": "4x16"}]
+    monkeypatch.setattr(explore, "serve", lambda *given: seen.append(given))
+    model.save(tmp_path / "model.safetensors")
+    classes = pd.DataFrame({"kind": ["a", "b"] * (len(model.latent_mean_) // 2)})
+    classes.to_csv(tmp_path / "about.csv", index=False)
+    view = model.view_names_[0]
+    options = ["--no-browser", "--port", "8123", "--shape", f"{view}=curve"]
+    labels = ["--labels", f"{tmp_path / 'about.csv'}:kind"]
+    assert main(["explore", str(tmp_path), *options, *labels]) == 0
+    ((found, host, port, browser, shapes, colours),) = seen
+    np.testing.assert_array_equal(found.latent_mean_, model.latent_mean_)
+    assert (host, port, browser, shapes) == ("127.0.0.1", 8123, False, {view: "curve"})
+    assert colours.tolist()[:2] == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["GroupFactorAnalysis", "CCA", "PPCA"])
+def test_linear_models_are_explored_alike(name):
+    from manyviews import linear
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((40, 2))
+    views = {k: x @ rng.standard_normal((2, 4)) + 0.1 * rng.standard_normal((40, 4)) for k in "ab"}
+    model = getattr(linear, name)(2).fit(views if name != "PPCA" else views["a"])
+    scene = Scene(model)
+    found = np.frombuffer(scene.generate(model.latent_mean_[0], False), "<f4")
+    expected = model.inverse_transform(model.latent_mean_[:1])
+    first = expected["a"] if isinstance(expected, dict) else expected
+    np.testing.assert_allclose(found[:4], first[0], rtol=1e-5)
+    assert len(scene.background(model.latent_mean_[0], (0, 1))) == 1600
 
 
 @pytest.mark.parametrize("package", ["starlette", "uvicorn"])

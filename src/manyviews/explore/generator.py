@@ -10,9 +10,32 @@ from numpy.typing import ArrayLike
 from ..data import Scaling
 from ..expectations import Gaussian, psi1
 from ..mappings import GPPosterior
+from ..plot.subject import Subject
 
 LEFT_OUT = 0.01
 """Largest part of a variance that may be left out: half a percent of a standard deviation."""
+
+
+class PlainGenerator:
+    """A view by the model's own ``inverse_transform``: for linear models, which are quick."""
+
+    def __init__(self, subject: Subject, view: str, columns: list[int]):
+        self.subject, self.view, self.columns = subject, view, columns
+        _, std = subject.generate(subject.centre()[None], view)
+        self.scale = np.ones(len(columns), np.float32)
+        self.noise = float(np.min(std)) ** 2
+
+    def __call__(
+        self, position: Float[np.ndarray, " Q"], variance: Float[np.ndarray, " Q"]
+    ) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, " D"]]:
+        """Mean and std at an input N(position, diag variance)."""
+        mean, std = self.subject.generate(position[None], self.view, np.sqrt(variance)[None])
+        return mean[0, self.columns], std[0, self.columns]
+
+    def uncertainty(self, positions: Float[np.ndarray, "N Q"]) -> Float[np.ndarray, " N"]:
+        """Std at exactly known positions, the average over all columns of the view."""
+        parts = np.array_split(positions, 16)
+        return np.concatenate([self.subject.generate(x, self.view)[1].mean(axis=1) for x in parts])
 
 
 class ViewGenerator:
@@ -65,6 +88,19 @@ class ViewGenerator:
         """Std at exactly known positions, the average over all columns of the view."""
         own = np.asarray(_own_variance(self.core, self.reduction, jnp.asarray(positions)))
         return np.sqrt(own + self.noise) @ self.mean_scale
+
+
+Generator = PlainGenerator | ViewGenerator
+
+
+def generator_of(subject: Subject, view: str, columns: list[int]) -> Generator:
+    """The fast generator of a sparse GP, or for any other model what it says itself."""
+    model, place = subject.model, subject.names.index(view)
+    posteriors = getattr(model.core_, "posteriors", None)
+    if posteriors is None:
+        return PlainGenerator(subject, view, columns)
+    scaling = model.scaling_ if subject.single else model.scalings_[place]
+    return ViewGenerator(posteriors[place], scaling, columns)
 
 
 @eqx.filter_jit

@@ -1,19 +1,17 @@
 """The views of a fitted model, each with its picture, its generator and its data."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from ..data import Scaling
 from ..errors import OptionError
-from ..expectations import Gaussian
-from ..mappings import GPPosterior
-from ..models.prediction import moments
-from ..plot.shapes import Picture, choose_picture, guess_bones
-from .generator import ViewGenerator
+from ..plot.drawing import picture_of
+from ..plot.shapes import Picture
+from ..plot.subject import Subject
+from .generator import Generator, generator_of
 
 MOST_BARS = 24
 
@@ -27,7 +25,7 @@ class View:
     name: str
     picture: Picture
     n_columns: int
-    generate: ViewGenerator
+    generate: Generator
     data: Float[np.ndarray, "N D"]
 
     def describe(self) -> dict[str, Any]:
@@ -64,49 +62,28 @@ class View:
 
 def views_of(model: Any, shapes: Shapes) -> list[View]:
     """The views of a fitted model, pictures chosen."""
-    if hasattr(model, "view_names_"):
-        names, columns, scalings = model.view_names_, model.columns_, model.scalings_
-    else:
-        given = getattr(model, "feature_names_in_", None)
-        own = list(range(model.n_features_in_)) if given is None else list(given)
-        names, columns, scalings = ("X",), (own,), (model.scaling_,)
+    subject = Subject(model)
     if not isinstance(shapes, Mapping):
-        shapes = {} if shapes is None else dict.fromkeys(names, shapes)
-    unknown = [name for name in shapes if name not in names]
+        shapes = {} if shapes is None else dict.fromkeys(subject.names, shapes)
+    unknown = [name for name in shapes if name not in subject.tables]
     if unknown:
         raise OptionError(
-            f"there is no view {unknown[0]!r} to give a shape: there are {list(names)}"
+            f"there is no view {unknown[0]!r} to give a shape: there are {subject.names}"
         )
-    core, q = model.core_, model.core_.marginals()
-    parts = zip(names, columns, scalings, core.posteriors, core.data, strict=True)
-    return [
-        _view(name, labels, scaling, posterior, q, scaled, shapes.get(name))
-        for name, labels, scaling, posterior, scaled in parts
-    ]
+    return [_view(subject, name, shapes.get(name)) for name in subject.names]
 
 
-def _view(
-    name: str,
-    columns: Sequence[Any],
-    scaling: Scaling,
-    posterior: GPPosterior,
-    q: Gaussian,
-    scaled: Float[np.ndarray, "N D"],
-    shape: str | Picture | None,
-) -> View:
-    data = scaling.undo(scaled)
+def _view(subject: Subject, name: str, shape: str | Picture | None) -> View:
+    table = subject.tables[name]
     try:
-        picture = choose_picture(len(columns), columns, shape)
+        picture = picture_of(subject, name, shape)
     except OptionError as wrong:
         raise OptionError(f"view {name!r}: {wrong}") from wrong
-    if picture.kind == "skeleton" and not picture.bones:
-        picture = replace(picture, bones=guess_bones(picture.arrange(data)))
-    if picture.kind == "bars" and len(columns) > MOST_BARS:
-        fitted = moments(posterior, q, want_std=False, want_covariance=False).mean
-        most = np.argsort(-fitted.var(axis=0), kind="stable")[:MOST_BARS]
-        picture = Picture(
-            "bars", (MOST_BARS,), tuple(most.tolist()), tuple(picture.names[i] for i in most)
-        )
+    if picture.kind == "bars" and table.shape[1] > MOST_BARS:
+        moved = subject.fitted(name).var(axis=0) / subject.scale(name) ** 2
+        most = np.argsort(-moved, kind="stable")[:MOST_BARS]
+        names = tuple(picture.names[i] for i in most)
+        picture = Picture("bars", (MOST_BARS,), tuple(most.tolist()), names)
     chosen = list(picture.columns)
-    generate = ViewGenerator(posterior, scaling, chosen)
-    return View(name, picture, len(columns), generate, data[:, chosen].astype(np.float32))
+    data = table.to_numpy()[:, chosen].astype(np.float32)
+    return View(name, picture, table.shape[1], generator_of(subject, name, chosen), data)

@@ -90,11 +90,17 @@ class Subject:
             self._sensitivities[view] = found
         return self._sensitivities[view]
 
-    def generate(self, X: Float[np.ndarray, "n Q"], view: str) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and std of a view at latent positions."""
+    def generate(
+        self, X: Float[np.ndarray, "n Q"], view: str, latent_std: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and std of a view at latent positions (uncertain by ``latent_std``)."""
         if self.single:
-            return self.model.inverse_transform(X, return_std=True)
-        return self.model.inverse_transform(X, view, return_std=True)
+            return self.model.inverse_transform(X, latent_std, return_std=True)
+        return self.model.inverse_transform(X, view, latent_std, return_std=True)
+
+    def fitted(self, view: str) -> Float[np.ndarray, "N D"]:
+        """What the model makes of the training samples."""
+        return self.generate(self.latent, view, self.model.latent_std_)[0]
 
     def spread(self, view: str) -> Float[np.ndarray, " D"]:
         """Standard deviation of every column in the training data (one where it is constant)."""
