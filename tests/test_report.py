@@ -166,3 +166,28 @@ def test_linear_models_are_reported_alike(name, halves, tmp_path):
     assert all(np.isfinite(list(a.summary().values())[2:]).all() for a in found)
     assert "variance explained" in (tmp_path / "r.html").read_text().lower()
     assert interop.to_xarray(model)["latent_mean"].shape == (77, 2)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1300])
+def test_report_in_a_browser(halves, tmp_path, browser, width, scheme):
+    model, new = halves
+    write_report(model, tmp_path / "r.html", held_out=new)
+    screen = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.get(f"file://{tmp_path / 'r.html'}")
+    js = browser.execute_script
+    assert js("return document.documentElement.scrollWidth") <= width  # nothing sticks out
+    assert js("return document.querySelectorAll('figure svg').length") > 8
+    ink, paper = js(
+        "const s = getComputedStyle(document.body); return [s.color, s.backgroundColor]"
+    )
+    lightness = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ink, paper)]
+    assert (lightness[0] < lightness[1]) == (scheme == "light")
+    text = js(
+        "const t = document.querySelector('figure svg text'); return getComputedStyle(t).fill"
+    )
+    assert text == ink  # drawings in the colour of the page
+    assert not [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]

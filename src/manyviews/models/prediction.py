@@ -12,7 +12,7 @@ from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
 from ..mappings import GPPosterior
 
-ROW_BUCKET = 64
+BUCKETS = (1, 4, 16, 64)  # numbers of rows to compile for; beyond, multiples of the last
 
 
 class Moments(NamedTuple):
@@ -47,7 +47,7 @@ def draw(
 
 def _pad(q: Gaussian) -> Gaussian:
     n = q.mean.shape[0]
-    size = -(-n // ROW_BUCKET) * ROW_BUCKET
+    size = next((b for b in BUCKETS if n <= b), -(-n // BUCKETS[-1]) * BUCKETS[-1])
     return q[jnp.asarray(np.resize(np.arange(n), size))]
 
 
