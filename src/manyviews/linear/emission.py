@@ -1,7 +1,7 @@
 """One view of a linear-Gaussian model, y = W x + μ + e, and what its values say of x."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,6 +18,10 @@ class Evidence(NamedTuple):
     precision: Float[np.ndarray, "P Q Q"]
     linear: Float[np.ndarray, "N Q"]
     constant: Float[np.ndarray, " N"]
+
+    def raised(self, power: float) -> "Evidence":
+        """The evidence of p(y | x) to a power."""
+        return Evidence(power * self.precision, power * self.linear, power * self.constant)
 
 
 class Latent(NamedTuple):
@@ -38,6 +42,15 @@ class Latent(NamedTuple):
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         noise = rng.standard_normal((n_samples, *self.mean.shape))
         return self.mean + np.einsum("nqr,snr->snq", roots[self.pattern], noise)
+
+
+def known_positions(mean: Float[np.ndarray, "N Q"], std: Any = None) -> Latent:
+    """Positions that are known, or known up to a standard deviation."""
+    n_rows, Q = mean.shape
+    if std is None:
+        return Latent(mean, np.zeros((1, Q, Q)), np.zeros(n_rows, int))
+    spread = np.broadcast_to(np.asarray(std, dtype=np.float64), mean.shape)
+    return Latent(mean, spread[:, :, None] ** 2 * np.eye(Q), np.arange(n_rows))
 
 
 @register_record
@@ -100,8 +113,8 @@ class IndependentNoise:
         self, x: Float[np.ndarray, "S Q"], rng: np.random.RandomState
     ) -> Float[np.ndarray, "S D"]:
         """Draws of y - ⟨y⟩ at known positions."""
-        known = Latent(x, np.zeros((1, x.shape[1], x.shape[1])), np.zeros(len(x), int))
-        return rng.standard_normal((len(x), len(self.mean))) * np.sqrt(self.variances(known))
+        spread = np.sqrt(self.variances(known_positions(x)))
+        return rng.standard_normal((len(x), len(self.mean))) * spread
 
     def fill(
         self, Y: Float[np.ndarray, "N D"], q: Latent

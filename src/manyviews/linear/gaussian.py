@@ -49,11 +49,19 @@ class LinearGaussian:
         return self.views[0].loadings.shape[1]
 
     def infer(
-        self, rows: Tables, patterns: Patterns | None = None
+        self,
+        rows: Tables,
+        patterns: Patterns | None = None,
+        powers: Sequence[float] | None = None,
     ) -> tuple[Latent, Float[np.ndarray, " N"]]:
-        """The posterior of x and the log density of every row (NaN is missing)."""
+        """The posterior of x and the log density of every row (NaN is missing).
+
+        A power raises a view's density to it: less than one, if its noise is not independent.
+        """
         masks, index = find_patterns(rows) if patterns is None else patterns
         parts = [v.evidence(Y, m, index) for v, Y, m in zip(self.views, rows, masks, strict=True)]
+        if powers is not None:
+            parts = [part.raised(power) for part, power in zip(parts, powers, strict=True)]
         precision = np.eye(self.n_components) + sum(part.precision for part in parts)
         h = sum(part.linear for part in parts)
         covariance = np.linalg.inv(precision)
