@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.linalg import solve_triangular
 
 from ..io import register_record
+from .patterns import distinct, members
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -163,8 +164,10 @@ class CorrelatedNoise:
         Q = self.loadings.shape[1]
         precision = np.zeros((len(masks), Q, Q))
         linear, constant = np.zeros((len(Y), Q)), np.zeros(len(Y))
-        for here, rows in _by_view_pattern(masks, pattern):
-            mask = masks[here[0]]
+        first, kind = distinct(masks)
+        rows_of = members(kind[pattern], len(first))
+        for example, here, rows in zip(first, members(kind, len(first)), rows_of, strict=True):
+            mask = masks[example]
             if not mask.any():
                 continue
             L = np.linalg.cholesky(self.covariance[np.ix_(mask, mask)])
@@ -202,15 +205,17 @@ class CorrelatedNoise:
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         """Mean and variance of the missing values, given x *and* the row's observed noise."""
         mean, variance = self.expected(q), self.variances(q)
-        for row, y in enumerate(Y):
-            seen = ~np.isnan(y)
+        first, kind = distinct(~np.isnan(Y))
+        for example, rows in zip(first, members(kind, len(first)), strict=True):
+            seen = ~np.isnan(Y[example])
             if not seen.any() or seen.all():
                 continue
             B, G, rest = self.conditional(seen)
-            V = q.covariance[q.pattern[row]]
-            gap = y[seen] - mean[row, seen]
-            mean[row, ~seen] += B @ gap
-            variance[row, ~seen] = np.diagonal(rest) + np.einsum("dq,qr,dr->d", G, V, G)
+            gap = Y[np.ix_(rows, seen)] - mean[np.ix_(rows, seen)]
+            mean[np.ix_(rows, ~seen)] += gap @ B.T
+            V = q.covariance[q.pattern[rows]]
+            moved = np.einsum("dq,nqr,dr->nd", G, V, G, optimize=True)
+            variance[np.ix_(rows, ~seen)] = np.diagonal(rest) + moved
         return mean, variance
 
     def conditional(
@@ -237,15 +242,3 @@ def second_moments(q: Latent) -> Float[np.ndarray, "N _"]:
     moments = extended[:, :, None] * extended[:, None, :]
     moments[:, :Q, :Q] += q.covariance[q.pattern]
     return moments.reshape(n_rows, -1)
-
-
-def _by_view_pattern(
-    masks: Bool[np.ndarray, "P D"], pattern: Int[np.ndarray, " N"]
-) -> list[tuple[Int[np.ndarray, " p"], Int[np.ndarray, " n"]]]:
-    """Patterns (and their rows) that look alike in one view, together."""
-    same: dict[bytes, list[int]] = {}
-    for place, mask in enumerate(masks):
-        same.setdefault(mask.tobytes(), []).append(place)
-    return [
-        (np.array(places), np.flatnonzero(np.isin(pattern, places))) for places in same.values()
-    ]

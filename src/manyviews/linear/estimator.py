@@ -14,7 +14,8 @@ from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..models.fitted import ACTIVE_THRESHOLD, FittedModel
 from .emission import Latent, known_positions
-from .gaussian import LinearGaussian, Tables
+from .gaussian import LinearGaussian
+from .patterns import Tables
 
 NOISE_FLOOR = 1e-6  # of a view's variance
 LARGEST_COVARIANCE = 5_000  # columns; beyond, one row's covariance takes 200 MB

@@ -2,32 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
 from ..io import register_record
 from .emission import Emission, IndependentNoise, Latent
-
-Tables = Sequence[Float[np.ndarray, "N _"]]
-
-
-class Patterns(NamedTuple):
-    """Which values are observed: the distinct patterns of every view, and whose row has which."""
-
-    masks: list[Bool[np.ndarray, "P _"]]
-    rows: Int[np.ndarray, " N"]
-
-
-def find_patterns(rows: Tables) -> Patterns:
-    """Group rows by the values they lack, over all views."""
-    observed = [~np.isnan(Y) for Y in rows]
-    if all(seen.all() for seen in observed):
-        return Patterns([seen[:1] for seen in observed], np.zeros(len(rows[0]), int))
-    packed = np.packbits(np.hstack(observed), axis=1)
-    _, first, index = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    return Patterns([seen[first] for seen in observed], index.reshape(-1))
+from .patterns import Patterns, Tables, find_patterns
 
 
 @register_record
