@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
-REPORT := results/demo.html
+DEMO   := results/demo
 
 .PHONY: help demo test lint format bench docs experiments clean
 
@@ -14,11 +14,11 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "manyviews needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev,bench]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,bench,explore]'
 	@touch $@
 
-demo: $(READY)   ## fit a model to the digits of scikit-learn and draw it
-	$(BIN)/python -m manyviews.demo $(REPORT)
+demo: $(READY)   ## fit two views of the digits of scikit-learn and write a report
+	$(BIN)/manyviews demo --out $(DEMO)
 
 test: lint       ## lint, types, the documentation's code, and tests
 	$(BIN)/python -m pytest --doctest-glob='*.md' -q docs README.md

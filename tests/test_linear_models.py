@@ -175,7 +175,8 @@ def test_units_do_not_matter(kind, seed, factor, shift):
             .fit({"a": factor * a + shift, "b": b})
             .predict({"a": factor * a[:3] + shift}, "b")
         )
-    np.testing.assert_allclose(moved, plain, atol=1e-5)
+    # the closed form up to rounding; iterations up to what line searches make of rounding
+    np.testing.assert_allclose(moved, plain, atol={"pcca": 1e-7, "gfa": 1e-4}[kind])
 
 
 @pytest.mark.parametrize("model", GENERATIVE, ids=named)

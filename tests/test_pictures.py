@@ -2,8 +2,14 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from manyviews import BayesianGPLVM, demo
-from manyviews.plot import latent_map, relevance_bars
+from manyviews import MRD, BayesianGPLVM, plot
+from manyviews.errors import OptionError
+from manyviews.plot.drawing import flat_joints
+from manyviews.plot.quality import coverage
+from manyviews.plot.subject import Subject
+
+pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
+QUICK = {"n_inducing": 10, "max_iter": 20, "random_state": 0, "signal_check": "off"}
 
 
 @pytest.fixture(scope="module")
@@ -13,10 +19,35 @@ def model():
     return BayesianGPLVM(3, n_inducing=10, tol=1e-3, random_state=0, signal_check="off").fit(Y)
 
 
+@pytest.fixture(scope="module")
+def images():
+    """Two views: images of 8 x 8 pixels and three named columns, one missing for some."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((30, 2))
+    names = [f"s{i}" for i in range(30)]
+    pixels = pd.DataFrame(np.tanh(x @ rng.standard_normal((2, 64))), index=names)
+    table = pd.DataFrame(x[:, :1] @ rng.standard_normal((1, 3)), names, ["age", "weight", "size"])
+    return MRD(3, n_restarts=1, **QUICK).fit({"image": pixels, "table": table.iloc[5:]})
+
+
+@pytest.fixture(scope="module")
+def series():
+    rng = np.random.default_rng(0)
+    t = np.linspace(0, 3, 20)
+    Y = np.stack([np.sin(t), np.cos(t)], axis=1) @ rng.standard_normal((2, 30))
+    return BayesianGPLVM(2, **QUICK).fit(Y, times=t)
+
+
+def axes():
+    return Figure().subplots()
+
+
 @pytest.mark.parametrize("labels", [None, ["a", "b"] * 15, np.linspace(0, 1, 30)])
 def test_latent_map_draws_every_point(model, labels):
-    ax = Figure().subplots()
-    assert latent_map(model, labels=labels, ax=ax) is ax
+    ax = axes()
+    assert plot.latent_map(model, labels=labels, ax=ax) is ax
     assert sum(len(c.get_offsets()) for c in ax.collections if hasattr(c, "get_sizes")) == 30
     main, second = np.argsort(-model.relevance_)[:2]
     assert str(main) in ax.get_xlabel()
@@ -24,36 +55,129 @@ def test_latent_map_draws_every_point(model, labels):
     assert (ax.get_legend() is not None) == isinstance(labels, list)
 
 
+def test_latent_map_with_more_classes_than_colours(model):
+    ax = plot.latent_map(model, labels=[f"class {i}" for i in range(30)], ax=axes())
+    assert len(ax.get_legend().get_texts()) == 30
+    many = np.arange(30)
+    assert plot.latent_map(model, labels=many, ax=axes()).get_legend() is None
+
+
 def test_relevance_bars(model):
-    ax = relevance_bars(model, ax=Figure().subplots())
+    ax = plot.relevance_bars(model, ax=axes())
     assert len(ax.patches) == 3
     assert f"{model.n_active_} of 3" in ax.get_title()
 
 
-@pytest.mark.slow
-def test_demo_leaves_a_page_without_links_to_the_network(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(demo, "N_SAMPLES", 120)
-    monkeypatch.setattr(demo, "N_NEW", 20)
-    demo.main(str(tmp_path / "demo.html"))
-    page = (tmp_path / "demo.html").read_text()
-    assert page.count("<img") == 2
-    assert "http" not in page
-    assert (tmp_path / "demo.safetensors").exists()
-    assert "latent dimensions in use" in capsys.readouterr().out
+def test_pictures_of_several_views(images):
+    bars = plot.relevance_bars(images)
+    assert {t.get_text() for t in bars.get_legend().get_texts()} == {
+        "image", "table", "active above",
+    }  # fmt: skip
+    assert "relevance" in plot.latent_map(images).get_xlabel()
+    heat = plot.relevance_map(images.variance_explained(), label="variance explained")
+    assert [t.get_text() for t in heat.get_yticklabels()] == ["image", "table"]
 
 
-@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
-def test_pictures_of_several_views():
-    from manyviews import MRD
-    from manyviews.plot import relevance_map
+def test_overview_tells_what_is_missing(images):
+    ax = plot.data_overview(images, ax=axes())
+    image, table = (t.get_text() for t in ax.get_yticklabels())
+    assert "64 columns" in image
+    assert "missing" not in image
+    assert "16.7% missing" in table
 
+
+def test_the_fit_is_drawn_from_its_record(model, images):
+    (line,) = plot.bound_trace(images, ax=axes()).lines
+    assert len(line.get_xdata()) == len(images.fit_info_.bound_trace)
+    traced = plot.signal_trace(images, ax=axes())
+    assert [t.get_text() for t in traced.get_legend().get_texts()] == ["image", "table"]
+    assert images.fit_info_.signal_trace.shape == (len(images.fit_info_.bound_trace), 2)
+    last = images.fit_info_.signal_trace[np.argmax(images.fit_info_.bound_trace)]
+    np.testing.assert_allclose(last, images.fit_info_.signal_to_noise, rtol=1e-6)
+
+
+def test_top_features_are_sorted_and_in_standard_deviations(images):
+    ax = plot.top_features(images, Subject(images).active("table")[0], "table", ax=axes())
+    widths = [bar.get_width() for bar in ax.patches]
+    assert widths == sorted(widths)
+    dimension = Subject(images).active("table")[0]
+    table = images.training_data()["table"]
+    expected = images.sensitivity("table")[dimension] / table.std(ddof=0)
+    assert widths[-1] == pytest.approx(expected.max())
+    assert len(plot.top_features(images, 0, "image", ax=axes()).images) == 1
+
+
+@pytest.mark.parametrize(
+    ("view", "shape", "drawn"),
+    [
+        ("image", None, "images"),
+        ("image", "4x16", "images"),
+        ("image", "curve", "lines"),
+        ("table", None, "lines"),
+        ("table", "skeleton", "lines"),
+    ],
+)
+def test_traversals_follow_the_shape_of_the_view(images, view, shape, drawn):
+    ax = axes()
+    assert plot.traversal(images, 0, view, shape, steps=5, ax=ax) is ax
+    found = getattr(ax, drawn)
+    assert len(found) == (1 if drawn == "images" else 3 if view == "table" and not shape else 5)
+
+
+def test_unknown_views_and_dimensions_are_named(images):
+    with pytest.raises(OptionError, match="no view 'sound'"):
+        plot.traversal(images, 0, "sound")
+    with pytest.raises(OptionError, match="from 0 to 2"):
+        plot.traversal(images, 3, "image")
+    with pytest.raises(OptionError, match="is it fitted"):
+        plot.data_overview(MRD())
+
+
+def test_skeletons_stand_upright():
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((30, 2))
-    views = {"a": x @ rng.standard_normal((2, 4)), "b": x[:, :1] @ rng.standard_normal((1, 3))}
-    options = {"n_inducing": 10, "max_iter": 20, "n_restarts": 1, "random_state": 0}
-    model = MRD(3, signal_check="off", kernel="linear", **options).fit(views)
-    bars = relevance_bars(model)
-    assert {t.get_text() for t in bars.get_legend().get_texts()} == {"a", "b", "active above"}
-    assert "relevance" in latent_map(model).get_xlabel()
-    heat = relevance_map(model.variance_explained(), label="variance explained")
-    assert [t.get_text() for t in heat.get_yticklabels()] == ["a", "b"]
+    bodies = rng.standard_normal((4, 10, 3)) * [0.3, 5.0, 1.0]
+    flat = flat_joints(bodies)
+    np.testing.assert_allclose(flat[..., 1], bodies[..., 1])
+    np.testing.assert_allclose(flat[..., 0], bodies[..., 2] - bodies[..., 2].mean(1)[:, None])
+
+
+def test_calibration_of_honest_intervals(rng):
+    mean, std = rng.standard_normal(20_000), rng.uniform(0.5, 2.0, 20_000)
+    truth = mean + std * rng.standard_normal(20_000)
+    assert coverage(truth, mean, std, 0.9) == pytest.approx(0.9, abs=0.01)
+    ax = plot.calibration(truth, mean, std, ax=axes())
+    np.testing.assert_allclose(*ax.lines[-1].get_data(), atol=0.015)
+    truth[::2] = np.nan  # not observed: not counted
+    assert coverage(truth, mean, std, 0.9) == pytest.approx(0.9, abs=0.015)
+    assert len(plot.predicted_against_true(truth, mean, ax=axes()).lines[-1].get_xdata()) <= 4000
+
+
+def test_animations_can_be_saved(images, series, tmp_path):
+    from matplotlib.animation import PillowWriter
+
+    film = plot.animate_traversal(images, 0, "image", steps=3)
+    film.save(tmp_path / "walk.gif", writer=PillowWriter(fps=10), dpi=40)
+    later = plot.animate_sequence(series, times=[3.1, 3.2])
+    later.save(tmp_path / "later.gif", writer=PillowWriter(fps=10), dpi=40)
+    assert (tmp_path / "walk.gif").stat().st_size > 500
+    with pytest.raises(OptionError, match="without time stamps"):
+        plot.animate_sequence(images, view="image")
+    with pytest.raises(OptionError, match="no training sequence"):
+        plot.animate_sequence(series, sequence="walk")
+
+
+def test_one_table_explains_itself_like_several(model):
+    shares, slopes = model.variance_explained(), model.sensitivity()
+    assert list(shares.index) == [0, 1, 2, "total"]
+    assert 0.5 < shares["total"] <= 1.0
+    assert slopes.shape == (4, 3)
+    with pytest.raises(OptionError, match="'lost' or 'alone'"):
+        model.variance_explained("twice")
+    assert model.training_data().shape == (30, 4)
+
+
+def test_variance_explained_by_all_dimensions_is_the_total(images):
+    total = images.variance_explained()["total"]
+    np.testing.assert_allclose(images.variance_explained_by([0, 1, 2]), total)
+    alone = images.variance_explained("alone")
+    np.testing.assert_allclose(images.variance_explained_by([1]), alone[1])

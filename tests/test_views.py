@@ -49,7 +49,7 @@ def test_arrays_take_the_row_names_of_frames_in_the_same_order():
     ("data", "message"),
     [
         ({}, "no view"),
-        ({"A": None}, "no view"),
+        ({"A": None}, "is None"),
         ({"A": np.ones(3)}, r"reshape a single column"),
         ({"A": np.ones((3, 0))}, "'A' is empty"),
         ({"A": np.ones((3, 1)), "B": np.ones((4, 1))}, "equally many rows.*'A': 3, 'B': 4"),

@@ -29,6 +29,10 @@ class CheckpointMismatchError(FileFormatError):
     """The checkpoint was written for other data or other options."""
 
 
+class MissingExtraError(ManyviewsError, ImportError):
+    """An optional package is not installed; the message has the command that installs it."""
+
+
 class ManyviewsWarning(UserWarning):
     """Base of all warnings issued by manyviews."""
 
@@ -51,3 +55,7 @@ class ExpectationErrorWarning(ManyviewsWarning):
 
 class SegmentationWarning(ManyviewsWarning):
     """The views share no latent dimension where an option needs one that is shared."""
+
+
+class ExposedWarning(ManyviewsWarning):
+    """A page with the data is served to other machines."""

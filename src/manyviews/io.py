@@ -49,19 +49,32 @@ def write(path: str | os.PathLike[str], content: Any) -> None:
     os.replace(temporary, path)
 
 
-def read(path: str | os.PathLike[str]) -> Any:
-    """Read what :func:`write` wrote; every defect of the file is a ``FileFormatError``."""
+def describe(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The header of a model file, after a check that it is one."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     try:
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
-            if header.get("format") != FORMAT:
-                raise FileFormatError(
-                    f"{path} is not a manyviews model (format {header.get('format')!r}, "
-                    f"expected {FORMAT!r})"
-                )
+    except (SafetensorError, OSError) as broken:
+        raise FileFormatError(
+            f"{path} is truncated or not a safetensors file: {broken}"
+        ) from broken
+    if header.get("format") != FORMAT:
+        raise FileFormatError(
+            f"{path} is not a manyviews model (format {header.get('format')!r}, "
+            f"expected {FORMAT!r})"
+        )
+    return header
+
+
+def read(path: str | os.PathLike[str]) -> Any:
+    """Read what :func:`write` wrote; every defect of the file is a ``FileFormatError``."""
+    path = Path(path)
+    header = describe(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if header["sha256"] != _digest(header["content"], tensors):
             raise FileFormatError(f"{path} has been altered: its checksum does not match")

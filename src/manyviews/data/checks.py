@@ -51,7 +51,7 @@ def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Name
     if constant.size:
         warnings.warn(
             f"{constant.size} columns of view {view!r} are constant and tell the model nothing, "
-            f"the first of them {_name(columns, constant[0])}",
+            f"the first of them {_name(columns, constant[0])}; leave them out to silence this",
             ConstantColumnWarning,
             stacklevel=3,
         )

@@ -56,12 +56,16 @@ class Views:
         return replace(self, names=tuple(names), tables=tuple(tables), columns=tuple(columns))
 
 
-def as_views(data: Any, align: str = "union") -> Views:
+def as_views(data: Any, align: str = "union", absent: bool = False) -> Views:
     """Read views from a dict, a list, a MuData or AnnData object, or a single table.
 
     DataFrames are aligned on their index: ``"union"`` keeps every sample, with NaN where a view
-    lacks it, ``"intersection"`` those that all views have. Arrays must have equal lengths.
+    lacks it, ``"intersection"`` those that all views have. Arrays must have equal lengths. Views
+    that are None are left out, if ``absent`` allows it.
     """
+    none = [name for name, table in _named(data).items() if table is None]
+    if none and not absent:
+        raise DataError(f"view {none[0]!r} is None: give a table, or leave it out")
     named = {name: table for name, table in _named(data).items() if table is not None}
     if not named:
         raise DataError("there is no view in the data")
@@ -111,7 +115,7 @@ def match_views(
     unknown = [name for name in _named(data) if name not in names]
     if unknown:
         raise DataError(f"unknown view {unknown[0]!r}: the model has {list(names)}")
-    found = as_views(data, align)
+    found = as_views(data, align, absent=True)
     source = _named(data)
     tables = []
     for name, labels in zip(names, columns, strict=True):
@@ -184,6 +188,8 @@ def _array_frame(name: str, given: Any) -> pd.DataFrame:
             f"view {name!r} must be a table (samples x columns), got {array.ndim} dimension(s)"
             + advice
         )
+    if array.dtype.kind == "c":
+        raise DataError(f"view {name!r} holds complex numbers: give real and imaginary parts")
     if array.dtype.kind not in "fiub":
         try:
             array = array.astype(np.float64)

@@ -20,6 +20,8 @@ class FitInfo:
     ----------
     bound_trace : ndarray
         The bound after every accepted iteration of the best restart.
+    signal_trace : ndarray of shape (n_iterations, n_views)
+        Signal-to-noise ratio of every view after these iterations.
     gradient_norm : float
         Norm of the gradient over the free unconstrained parameters at the end.
     jitter : ndarray
@@ -43,6 +45,7 @@ class FitInfo:
     """
 
     bound_trace: Float[np.ndarray, " T"] = field(default_factory=lambda: np.empty(0))
+    signal_trace: Float[np.ndarray, "T K"] = field(default_factory=lambda: np.empty((0, 0)))
     gradient_norm: float = float("nan")
     jitter: Float[np.ndarray, " K"] = field(default_factory=lambda: np.empty(0))
     signal_to_noise: Float[np.ndarray, " K"] = field(default_factory=lambda: np.empty(0))

@@ -100,7 +100,8 @@ def optimise(
     info.seconds = time.perf_counter() - began
     if info.interrupted:
         warnings.warn(
-            "the fit was interrupted; the best state so far is kept",
+            "the fit was interrupted; the best state so far is kept. With checkpoint='FILE' "
+            "another fit of the same data goes on from there",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -129,6 +130,7 @@ class Run:
         self.variances = np.array([o.variance() for o in objective.outputs])
         self.position = objective.start
         self.trace: list[float] = []
+        self.signals: list[Vector] = []
         self.converged = False
         self.interrupted = False
 
@@ -176,10 +178,11 @@ class Run:
 
         def report(value: float, gradient: Vector) -> bool:
             values.append(value)
+            self.signals.append(self.signal_to_noise())
             self.trace.append(-value)
             if progress is not None:
                 norm = float(np.linalg.norm(gradient))
-                progress.update(restart, index, -value, norm, self.signal_to_noise())
+                progress.update(restart, index, -value, norm, self.signals[-1])
             if checkpoint is not None:
                 checkpoint.maybe_write(restart, index, self.objective.best_vector)
             best_before = min(values[:-WINDOW], default=np.inf)
@@ -210,4 +213,5 @@ def _finish(info: FitInfo, run: Run) -> None:
     info.gradient_norm = float(np.linalg.norm(gradient))
     info.bound_noise = value_noise(objective, objective.best_vector, value)
     info.bound_trace = np.asarray(run.trace)
+    info.signal_trace = np.stack(run.signals) if run.signals else np.empty((0, len(run.variances)))
     info.converged = run.converged

@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 from jaxtyping import Float
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from .stages import Stage
@@ -26,6 +27,7 @@ class ProgressBar:
             TextColumn("S/N {task.fields[signal]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
+            console=Console(stderr=True),
         )
         self.task = self.bar.add_task(
             "fitting",

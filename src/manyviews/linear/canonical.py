@@ -4,16 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Views
 from ..errors import DataError, OptionError
-from ..expectations import Gaussian
 from ..io import register_record
-from ..models.explain import variance_explained
+from ..models.explain import Fitted
 from ..models.fitted import ACTIVE_THRESHOLD
 from ..models.generation import Generation
 from ..models.named_views import Names, check_views
@@ -81,8 +79,10 @@ class CanonicalEstimator(Generation):
 
     def transform(self, views: Any, *, return_std: bool = False) -> Any:
         """The mean of the views' variates; from some of the views, what they say of it."""
-        q = self._locate(*self._new(views))
-        return (q.mean, np.sqrt(q.variance)) if return_std else q.mean
+        found, scaled = self._new(views)
+        q = self._locate(found, scaled)
+        mean, std = self._named_output(q.mean, np.sqrt(q.variance), found)
+        return (mean, std) if return_std else mean
 
     def predict(
         self,
@@ -113,7 +113,7 @@ class CanonicalEstimator(Generation):
     def impute(self, views: Any = None, *, return_std: bool = False) -> Any:
         """The views that are missing, predicted; training views are complete."""
         check_is_fitted(self)
-        found = self._training_views(self.core_.data) if views is None else self._new(views)[0]
+        found = self._training_views() if views is None else self._new(views)[0]
         known = self._known(found)
         filled, stds = {}, {}
         for place, name in enumerate(found.names):
@@ -232,14 +232,9 @@ class CanonicalEstimator(Generation):
     def _slopes(self, place: int) -> Float[np.ndarray, "D Q"]:
         return np.abs(self._slopes_at(place)) * self.latent_mean_.std(axis=0)
 
-    def _explained(self, place: int, kind: str) -> tuple[Float[np.ndarray, " Q"], float]:
+    def _fitted(self, place: int) -> Fitted:
         rule = self._rule_at(place)
-
-        def fitted(q: Gaussian) -> Float[np.ndarray, "N D"]:
-            return rule.at(np.asarray(q.mean))
-
-        q = Gaussian(jnp.asarray(self.latent_mean_), jnp.asarray(self.latent_std_**2))
-        return variance_explained(fitted, q, self.core_.data[place], kind)
+        return lambda q: rule.at(np.asarray(q.mean))
 
     def _positions(self, X: Any, latent_std: Any = None) -> Latent:
         return known_positions(self._checked_positions(X), latent_std)

@@ -12,6 +12,7 @@ from ..data import Scaling
 from ..errors import ConvergenceWarning, OptionError
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
+from ..models.explain import Fitted
 from ..models.fitted import ACTIVE_THRESHOLD, FittedModel
 from .emission import Latent, known_positions
 from .gaussian import LinearGaussian
@@ -70,6 +71,14 @@ class LinearEstimator(FittedModel):
         if warn and not info.converged:
             warn_unconverged(self)
         return relevance
+
+    def _fitted(self, place: int) -> Fitted:
+        emission = self.core_.model.views[place]
+        return lambda q: np.asarray(q.mean) @ emission.loadings.T + emission.mean
+
+    def _slopes(self, place: int) -> Float[np.ndarray, "D Q"]:
+        loadings = self.core_.model.views[place].loadings
+        return np.abs(loadings) * self.latent_mean_.std(axis=0)
 
     # ------------------------------------------------------------------ new rows
 

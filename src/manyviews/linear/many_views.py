@@ -2,15 +2,12 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Views
 from ..errors import OptionError
-from ..expectations import Gaussian
-from ..models.explain import variance_explained
 from ..models.generation import Generation
 from ..models.named_views import Names, check_views
 from .estimator import LinearEstimator
@@ -23,8 +20,10 @@ class LinearViews(LinearEstimator, Generation):
 
     def transform(self, views: Any, *, return_std: bool = False) -> Any:
         """Latent means (and std) of new samples from whatever views they have."""
-        q = self._infer(self._new(views)[1])
-        return (q.mean, np.sqrt(q.variance)) if return_std else q.mean
+        found, scaled = self._new(views)
+        q = self._infer(scaled)
+        mean, std = self._named_output(q.mean, np.sqrt(q.variance), found)
+        return (mean, std) if return_std else mean
 
     def predict(
         self,
@@ -82,7 +81,7 @@ class LinearViews(LinearEstimator, Generation):
         """
         check_is_fitted(self)
         if views is None:
-            found, scaled = self._training_views(self.core_.data), list(self.core_.data)
+            found, scaled = self._training_views(), list(self.core_.data)
         else:
             found, scaled = self._new(views)
         q = self._infer(scaled)
@@ -109,16 +108,3 @@ class LinearViews(LinearEstimator, Generation):
         """Read, check and scale the training views."""
         self._validate_params()
         return self._take(self._read_training(views))
-
-    def _explained(self, place: int, kind: str) -> tuple[Float[np.ndarray, " Q"], float]:
-        emission = self.core_.model.views[place]
-
-        def fitted(q: Gaussian) -> Float[np.ndarray, "N D"]:
-            return np.asarray(q.mean) @ emission.loadings.T + emission.mean
-
-        q = Gaussian(jnp.asarray(self.latent_mean_), jnp.asarray(self.latent_std_**2))
-        return variance_explained(fitted, q, self.core_.data[place], kind)
-
-    def _slopes(self, place: int) -> Float[np.ndarray, "D Q"]:
-        loadings = self.core_.model.views[place].loadings
-        return np.abs(loadings) * self.latent_mean_.std(axis=0)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Scaling, check_training_columns
 from ..errors import OptionError
-from ..models.one_table import OneTable
+from ..models.one_table import OneTable, row_names
 from .estimator import LinearEstimator
 
 
@@ -95,6 +95,7 @@ class LinearTable(OneTable, LinearEstimator):
         """Check and scale the training table."""
         self._validate_params()
         Y = self._check(X, reset=True)
+        self.samples_ = row_names(X, len(Y))
         check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
         self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
         return self.scaling_.apply(Y)

@@ -45,7 +45,7 @@ class GPPosterior(eqx.Module):
         reduction, B = self.reduction(), self.weights
 
         def one_row(row: Gaussian) -> Float[Array, " D"]:
-            own, spread = self._row_moments(row, reduction)
+            own, spread = self.row_moments(row, reduction)
             moved = jnp.maximum(jnp.sum(B * (spread @ B), axis=0), 0.0)  # rounding can go below
             return own[self.group_of_column] + moved
 
@@ -56,7 +56,7 @@ class GPPosterior(eqx.Module):
         reduction, B = self.reduction(), self.weights
 
         def one_row(row: Gaussian) -> Float[Array, "D D"]:
-            own, spread = self._row_moments(row, reduction)
+            own, spread = self.row_moments(row, reduction)
             return B.T @ spread @ B + jnp.diag(own[self.group_of_column])
 
         return self._by_rows(one_row, q)
@@ -78,7 +78,7 @@ class GPPosterior(eqx.Module):
 
         return jax.lax.map(one_draw, jax.random.split(key, n_samples))
 
-    def _row_moments(
+    def row_moments(
         self, row: Gaussian, reduction: Float[Array, "G M M"]
     ) -> tuple[Float[Array, " G"], Float[Array, "M M"]]:
         """Variance of an output given x*, per group; and the covariance of k(Z, x*)."""

@@ -25,6 +25,7 @@ from ..latent import Temporal
 from ..mappings.rows import augmented_evidence
 from .core import FitOptions, FittedCore, resolve_stages
 from .dynamics import Dynamics
+from .explain import Fitted, sensitivity
 from .fitted import ACTIVE_THRESHOLD, FittedModel
 from .prediction import draw, moments
 
@@ -99,6 +100,13 @@ class VariationalEstimator(Dynamics, FittedModel):
             when=when,
             time_kernel=self.time_kernel,
         )
+
+    def _fitted(self, place: int) -> Fitted:
+        posterior = self.core_.posteriors[place]
+        return lambda q: moments(posterior, q, want_std=False, want_covariance=False).mean
+
+    def _slopes(self, place: int) -> Float[np.ndarray, "D Q"]:
+        return sensitivity(self.core_.posteriors[place], self.core_.marginals())
 
     def _publish_core(self) -> Float[np.ndarray, "K Q"]:
         """Set the fitted attributes that every model has; return the normalised relevance."""

@@ -16,7 +16,8 @@ from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER
 from .base import DEFAULT_NOISE_FLOOR, VariationalEstimator
 from .core import fit_core
-from .single_view import SingleViewEstimator, row_names
+from .one_table import row_names
+from .single_view import SingleViewEstimator
 
 
 @register_record
@@ -183,7 +184,8 @@ class BayesianGPLVM(SingleViewEstimator):
         self._validate_params()
         timed = times is not None or sequences is not None
         Y = self._check(X, reset=True, empty_rows=timed)
-        self.when_ = self._training_times(times, sequences, row_names(X, len(Y)))
+        self.samples_ = row_names(X, len(Y))
+        self.when_ = self._training_times(times, sequences, self.samples_)
         check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
         self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
         scaled = self.scaling_.apply(Y)

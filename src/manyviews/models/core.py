@@ -171,7 +171,8 @@ def _expectation_error(view: Mapping, q: Gaussian) -> float:
     if error > EXPECTATION_TOLERANCE:
         warnings.warn(
             f"the psi statistics of this kernel have no closed form; their quadrature error "
-            f"is about {error:.1%}",
+            f"is about {error:.1%}. Use fewer components, or a kernel with a closed form (rbf, "
+            "linear, bias and their sums)",
             ExpectationErrorWarning,
             stacklevel=4,
         )

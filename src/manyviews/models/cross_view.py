@@ -114,7 +114,9 @@ def fill_private(
     if not parts.shared:
         warnings.warn(
             "the known and the wanted views share no dimension, so there is no nearest training "
-            f"point in the shared space; private={treatment!r} falls back to 'posterior'",
+            f"point in the shared space; private={treatment!r} falls back to 'posterior'. "
+            "Fit with init='canonical' or more restarts, or lower the threshold of segment() to "
+            "see how nearly they share one",
             SegmentationWarning,
             stacklevel=4,
         )

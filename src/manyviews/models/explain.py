@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..errors import OptionError
 from ..expectations import Gaussian
 from ..mappings import GPPosterior
 
@@ -26,6 +27,8 @@ def variance_explained(
     up to the total; where dimensions interact, "lost" counts the interaction for each of
     them and "alone" for none.
     """
+    if kind not in {"lost", "alone"}:
+        raise OptionError(f"kind must be 'lost' or 'alone', got {kind!r}")
     Q = q.mean.shape[1]
     everything = np.ones(Q, bool)
     total = _r_squared(fitted, q, Y, everything)
@@ -36,6 +39,13 @@ def variance_explained(
         part = _r_squared(fitted, q, Y, known)
         shares[dimension] = total - part if kind == "lost" else part
     return shares, total
+
+
+def variance_explained_by(
+    fitted: Fitted, q: Gaussian, Y: Float[np.ndarray, "N D"], dimensions: list[int]
+) -> float:
+    """R²(S) of a set of dimensions, the others being unknown."""
+    return _r_squared(fitted, q, Y, np.isin(np.arange(q.mean.shape[1]), dimensions))
 
 
 def _r_squared(

@@ -1,8 +1,9 @@
 """What every fitted model can do: be saved, draw random numbers, check latent positions."""
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
@@ -10,7 +11,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import DataError
+from ..expectations import Gaussian
 from ..io import write
+
+if TYPE_CHECKING:
+    from .explain import Fitted
 
 ACTIVE_THRESHOLD = 5e-3
 """A dimension counts as active when its relevance exceeds this share of the largest."""
@@ -24,6 +29,17 @@ class FittedModel(BaseEstimator):
     latent_mean_: Float[np.ndarray, "N Q"]
     latent_std_: Float[np.ndarray, "N Q"]
     random_state: Any = None
+
+    core_: Any  # its ``data`` are the training tables, scaled
+
+    if TYPE_CHECKING:  # on the scale of the model; what the mapping's side provides
+
+        def _fitted(self, place: int) -> Fitted: ...
+        def _slopes(self, place: int) -> Float[np.ndarray, "D Q"]: ...
+
+    def _latent(self) -> Gaussian:
+        """q(x) of the training samples."""
+        return Gaussian(jnp.asarray(self.latent_mean_), jnp.asarray(self.latent_std_**2))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one ``.safetensors`` file; see :func:`manyviews.load`."""

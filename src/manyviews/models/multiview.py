@@ -7,12 +7,9 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import Views, When
-from ..expectations import Gaussian
 from ..inference.new_points import NewPoints
 from .base import VariationalEstimator
-from .explain import sensitivity, variance_explained
 from .named_views import NamedViews, Names, check_views, listed
-from .prediction import moments
 
 
 class NewSamples(NamedTuple):
@@ -27,16 +24,6 @@ class MultiViewEstimator(NamedViews, VariationalEstimator):
     """A fitted core with a name, columns and a scaling for every view."""
 
     evidence_power: float | str | dict[str, float | str]
-
-    def _explained(self, place: int, kind: str) -> tuple[Float[np.ndarray, " Q"], float]:
-        def fitted(q: Gaussian) -> Float[np.ndarray, "N D"]:
-            posterior = self.core_.posteriors[place]
-            return moments(posterior, q, want_std=False, want_covariance=False).mean
-
-        return variance_explained(fitted, self.core_.marginals(), self.core_.data[place], kind)
-
-    def _slopes(self, place: int) -> Float[np.ndarray, "D Q"]:
-        return sensitivity(self.core_.posteriors[place], self.core_.marginals())
 
     # ------------------------------------------------------------------ new samples
 
@@ -55,8 +42,8 @@ class MultiViewEstimator(NamedViews, VariationalEstimator):
         """
         new = self._new(views, times, sequences)
         q = self._locate(new, coupled=coupled).q
-        mean = np.array(q.mean)
-        return (mean, np.sqrt(np.array(q.variance))) if return_std else mean
+        mean, std = self._named_output(np.array(q.mean), np.sqrt(np.array(q.variance)), new.found)
+        return (mean, std) if return_std else mean
 
     def score_samples(
         self, views: Any, *, times: Any = None, sequences: Any = None, method: str = "auto"
@@ -86,7 +73,7 @@ class MultiViewEstimator(NamedViews, VariationalEstimator):
         """
         check_is_fitted(self)
         if views is None:
-            found, q = self._training_views(self.core_.data), self.core_.marginals()
+            found, q = self._training_views(), self.core_.marginals()
         else:
             new = self._new(views, times, sequences)
             found, q = new.found, self._locate(new, coupled=coupled).q

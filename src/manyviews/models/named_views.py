@@ -1,11 +1,12 @@
 """Names at the edge of every model of several views: reading, scaling, who uses what."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import (
@@ -17,6 +18,7 @@ from ..data import (
     match_views,
 )
 from ..errors import DataError, OptionError
+from .explain import variance_explained, variance_explained_by
 from .fitted import ACTIVE_THRESHOLD, MIN_SAMPLES, FittedModel
 from .segmentation import Segmentation, segment
 
@@ -42,6 +44,16 @@ class NamedViews(FittedModel):
         """Views x dimensions, normalised to a maximum of one per view."""
         check_is_fitted(self)
         return pd.DataFrame(self.relevance_values_, index=list(self.view_names_))
+
+    def training_data(self) -> dict[str, pd.DataFrame]:
+        """The views the model was fitted to, NaN where a value was missing."""
+        check_is_fitted(self)
+        found = self._training_views()
+        parts = zip(found.names, found.tables, found.columns, strict=True)
+        return {
+            name: pd.DataFrame(table, index=found.samples, columns=columns)
+            for name, table, columns in parts
+        }
 
     def latent_posterior(self) -> pd.DataFrame:
         """Mean and std of every training sample's latent position."""
@@ -74,12 +86,22 @@ class NamedViews(FittedModel):
         :func:`manyviews.models.explain.variance_explained` for the definition.
         """
         check_is_fitted(self)
-        if kind not in {"lost", "alone"}:
-            raise OptionError(f"kind must be 'lost' or 'alone', got {kind!r}")
-        explained = [self._explained(place, kind) for place in range(len(self.view_names_))]
-        rows = [[*shares, total] for shares, total in explained]
+        q, rows = self._latent(), []
+        for place, Y in enumerate(self.core_.data):
+            shares, total = variance_explained(self._fitted(place), q, Y, kind)
+            rows.append([*shares, total])
         columns = [*range(self.latent_mean_.shape[1]), "total"]
         return pd.DataFrame(rows, index=list(self.view_names_), columns=columns)
+
+    def variance_explained_by(self, dimensions: Sequence[int]) -> pd.Series:
+        """Share of each view's variance that a set of dimensions explains by itself."""
+        check_is_fitted(self)
+        q, chosen = self._latent(), [self._dimension(d) for d in dimensions]
+        shares = [
+            variance_explained_by(self._fitted(place), q, Y, chosen)
+            for place, Y in enumerate(self.core_.data)
+        ]
+        return pd.Series(shares, index=list(self.view_names_))
 
     def sensitivity(self, view: str) -> pd.DataFrame:
         """Columns x dimensions: how far a column moves per standard deviation of a dimension.
@@ -90,11 +112,6 @@ class NamedViews(FittedModel):
         (place,) = self._places(view)
         scaled = self._slopes(place) * self.scalings_[place].scale[:, None]
         return pd.DataFrame(scaled, index=self.columns_[place])
-
-    if TYPE_CHECKING:  # on the scale of the model; what the mapping's side provides
-
-        def _explained(self, place: int, kind: str) -> tuple[Float[np.ndarray, " Q"], float]: ...
-        def _slopes(self, place: int) -> Float[np.ndarray, "D Q"]: ...
 
     # ------------------------------------------------------------------ reading
 
@@ -124,9 +141,9 @@ class NamedViews(FittedModel):
         found = match_views(views, self.given_names_, self.given_columns_, self.align)
         return found.one_per_column() if self.split_columns else found
 
-    def _training_views(self, scaled: Sequence[Float[np.ndarray, "N _"]]) -> Views:
+    def _training_views(self) -> Views:
         """The training views as they came, from what is kept of them."""
-        tables = tuple(s.undo(Y) for s, Y in zip(self.scalings_, scaled, strict=True))
+        tables = tuple(s.undo(Y) for s, Y in zip(self.scalings_, self.core_.data, strict=True))
         return Views(self.view_names_, tables, self.columns_, self.samples_, bool(self.labelled_))
 
     @property
@@ -147,6 +164,27 @@ class NamedViews(FittedModel):
                 f"{name} names the view {unknown[0]!r}; the views are {list(self.view_names_)}"
             )
         return [option.get(view, default) for view in self.view_names_]
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what ``transform`` returns, as in scikit-learn: "pandas" or "default"."""
+        if transform not in {None, "default", "pandas"}:
+            raise OptionError(f"transform must be 'default' or 'pandas', got {transform!r}")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the latent dimensions."""
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.asarray([f"{prefix}{d}" for d in range(self.latent_mean_.shape[1])], dtype=object)
+
+    def _named_output(self, mean: np.ndarray, std: np.ndarray, found: Views) -> tuple[Any, Any]:
+        """Latent moments as arrays, or as DataFrames if the user has asked for them."""
+        if _get_output_config("transform", self)["dense"] != "pandas":
+            return mean, std
+        names: Any = {"index": found.samples, "columns": self.get_feature_names_out()}
+        return pd.DataFrame(mean, **names), pd.DataFrame(std, **names)
 
     # ------------------------------------------------------------------ names
 

@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import Scaling, check_values
+from .explain import variance_explained
 from .fitted import MIN_SAMPLES, FittedModel
 
 
@@ -16,6 +17,35 @@ class OneTable(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel):
     """A model of one table with one scaling, linear or not."""
 
     scaling_: Scaling
+    samples_: list[Any]
+
+    # ------------------------------------------------------- what the model has found
+
+    def training_data(self) -> pd.DataFrame:
+        """The table the model was fitted to, NaN where a value was missing."""
+        check_is_fitted(self)
+        table = self.scaling_.undo(self.core_.data[0])
+        return pd.DataFrame(table, index=self.samples_, columns=self._columns())
+
+    def variance_explained(self, kind: str = "lost") -> pd.Series:
+        """Share of the variance per dimension, and in total; see :meth:`MRD.variance_explained`."""
+        check_is_fitted(self)
+        shares, total = variance_explained(
+            self._fitted(0), self._latent(), self.core_.data[0], kind
+        )
+        return pd.Series([*shares, total], index=[*range(len(shares)), "total"])
+
+    def sensitivity(self) -> pd.DataFrame:
+        """Columns x dimensions: how far a column moves per standard deviation of a dimension."""
+        check_is_fitted(self)
+        moves = self._slopes(0) * self.scaling_.scale[:, None]
+        return pd.DataFrame(moves, index=self._columns())
+
+    def _columns(self) -> list[Any]:
+        names = getattr(self, "feature_names_in_", None)
+        return list(range(len(self.scaling_.scale))) if names is None else list(names)
+
+    # ------------------------------------------------------------------ edges
 
     def _check(self, X: Any, reset: bool, empty_rows: bool = False) -> Float[np.ndarray, "N D"]:
         Y = validate_data(
@@ -66,3 +96,8 @@ class OneTable(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def row_names(X: Any, n_rows: int) -> list[Any]:
+    """The index of a DataFrame, or the numbers of the rows."""
+    return X.index.tolist() if isinstance(X, pd.DataFrame) else list(range(n_rows))

@@ -3,14 +3,13 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import When
 from ..expectations import Gaussian
 from .base import VariationalEstimator
-from .one_table import OneTable
+from .one_table import OneTable, row_names
 
 
 class SingleViewEstimator(OneTable, VariationalEstimator):
@@ -171,8 +170,3 @@ class SingleViewEstimator(OneTable, VariationalEstimator):
         timed = times is not None or sequences is not None
         Y = self._check(X, reset=False, empty_rows=timed)
         return self.scaling_.apply(Y), self._new_times(times, sequences, row_names(X, len(Y)))
-
-
-def row_names(X: Any, n_rows: int) -> list[Any]:
-    """The index of a DataFrame, or the numbers of the rows."""
-    return X.index.tolist() if isinstance(X, pd.DataFrame) else list(range(n_rows))

@@ -1,8 +1,30 @@
 """Pictures of a fitted model: functions that take an axes and return it."""
 
+from .animate import animate_sequence, animate_traversal
+from .features import top_features
+from .fitting import bound_trace, signal_trace
 from .latent import latent_map
+from .overview import data_overview
 from .paths import latent_paths
+from .quality import calibration, predicted_against_true
 from .relevance import relevance_bars, relevance_map
-from .style import two_panels
+from .shapes import Picture, choose_picture
+from .traversal import traversal
 
-__all__ = ["latent_map", "latent_paths", "relevance_bars", "relevance_map", "two_panels"]
+__all__ = [
+    "Picture",
+    "animate_sequence",
+    "animate_traversal",
+    "bound_trace",
+    "calibration",
+    "choose_picture",
+    "data_overview",
+    "latent_map",
+    "latent_paths",
+    "predicted_against_true",
+    "relevance_bars",
+    "relevance_map",
+    "signal_trace",
+    "top_features",
+    "traversal",
+]

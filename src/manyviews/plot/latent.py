@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from .style import COLOURS, axes_or_new
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GRID = 40
+MANY = 2000  # points; more are drawn as pixels, also into vector files
+MOST_KINDS = 30  # classes with a colour and marker of their own
 
 
 def latent_map(
@@ -52,19 +55,22 @@ def latent_map(
 def _points(
     X: np.ndarray, std: np.ndarray, labels: ArrayLike | Sequence[Any] | None, ax: Any
 ) -> None:
+    many = len(X) > MANY
     ax.errorbar(
         X[:, 0], X[:, 1], xerr=std[:, 0], yerr=std[:, 1],
-        fmt="none", ecolor="0.4", elinewidth=0.4, alpha=0.35, zorder=2,
+        fmt="none", ecolor="0.4", elinewidth=0.4, alpha=0.35, zorder=2, rasterized=many,
     )  # fmt: skip
     if labels is None:
-        ax.scatter(X[:, 0], X[:, 1], s=12, color=COLOURS[0], zorder=3)
+        ax.scatter(X[:, 0], X[:, 1], s=12, color=COLOURS[0], zorder=3, rasterized=many)
         return
     values = np.asarray(labels)
-    if values.dtype.kind == "f":
-        drawn = ax.scatter(X[:, 0], X[:, 1], s=12, c=values, cmap="viridis", zorder=3)
+    if values.dtype.kind == "f" or (values.dtype.kind in "iu" and len(np.unique(values)) > 20):
+        style = {"s": 12, "cmap": "viridis", "zorder": 3, "rasterized": many}
+        drawn = ax.scatter(X[:, 0], X[:, 1], c=values, **style)
         ax.figure.colorbar(drawn, ax=ax)
         return
-    for k, value in enumerate(np.unique(values)):
+    kinds = pd.Series(values).dropna().unique()
+    for k, value in enumerate(sorted(kinds, key=str)[:MOST_KINDS]):
         here = values == value
         colour = COLOURS[k % len(COLOURS)]
         marker = "osD^v"[k // len(COLOURS) % 5]
@@ -74,9 +80,15 @@ def _points(
             "marker": marker,
             "edgecolors": "white",
             "linewidths": 0.3,
+            "rasterized": many,
         }
         ax.scatter(X[here, 0], X[here, 1], label=str(value), zorder=3, **style)
-    ax.legend(fontsize="small", framealpha=0.9)
+    if len(kinds) > MOST_KINDS:
+        rest = ~np.isin(values.astype(str), [str(k) for k in sorted(kinds, key=str)[:MOST_KINDS]])
+        ax.scatter(
+            X[rest, 0], X[rest, 1], s=8, color="0.6", label=f"{len(kinds) - MOST_KINDS} more"
+        )
+    ax.legend(fontsize="small", framealpha=0.6)
 
 
 def _shade(model: Any, X: np.ndarray, dimensions: tuple[int, int], ax: Any) -> None:
@@ -87,11 +99,21 @@ def _shade(model: Any, X: np.ndarray, dimensions: tuple[int, int], ax: Any) -> N
     grid = np.tile(model.latent_mean_.mean(axis=0), (GRID * GRID, 1))
     mesh = np.meshgrid(first, second)
     grid[:, dimensions[0]], grid[:, dimensions[1]] = mesh[0].ravel(), mesh[1].ravel()
-    answer = model.inverse_transform(grid, return_std=True)
-    stds = [part[1] for part in (answer.values() if isinstance(answer, dict) else [answer])]
-    spread = sum(std.mean(axis=1) / std.mean() for std in stds).reshape(GRID, GRID)
+    spread = _uncertainty(model, grid).reshape(GRID, GRID)
     extent = (first[0], first[-1], second[0], second[-1])
     ax.imshow(
         np.log(spread), extent=extent, origin="lower", aspect="auto", cmap="Greys_r",
         alpha=0.5, interpolation="bilinear", zorder=1,
     )  # fmt: skip
+    ax.set(xlim=extent[:2], ylim=extent[2:], autoscale_on=False)
+
+
+def _uncertainty(model: Any, X: np.ndarray) -> np.ndarray:
+    """Predictive std averaged over columns and, relative to its mean, over views."""
+    parts = []
+    for rows in np.array_split(X, 16):  # wide views: not all at once
+        answer = model.inverse_transform(rows, return_std=True)
+        answers = answer.values() if isinstance(answer, dict) else [answer]
+        parts.append(np.stack([std.mean(axis=1) for _, std in answers]))
+    stds = np.concatenate(parts, axis=1)
+    return (stds / stds.mean(axis=1, keepdims=True)).mean(axis=0)

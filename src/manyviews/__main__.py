@@ -1,0 +1,5 @@
+"""``python -m manyviews`` is the command ``manyviews``."""
+
+from .cli import run
+
+run()

@@ -1,0 +1,136 @@
+"""``manyviews predict``, ``transform`` and ``impute``: a saved model at work."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..data.files import read_views
+from ..errors import DataError, OptionError
+from ..models.files import load
+from .console import give, say
+from .loading import Samples, load_samples
+from .settings import RunOptions
+
+
+def predict_files(
+    file: Path,
+    run: RunOptions,
+    out: Path,
+    targets: list[str],
+    private: str | None,
+    n_modes: int,
+    n_samples: int | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Predict views from views; tables NAME.csv and NAME_std.csv, or draws NAME.npy."""
+    model = load(file)
+    data, samples = _data(model, run)
+    tables: dict[str, Any] = {}
+    if hasattr(model, "predict_proba"):
+        chances = model.predict_proba(data)
+        columns = [str(c) for c in model.classes_]
+        table = pd.DataFrame(chances, index=samples.names, columns=columns)
+        tables["classes"] = table.assign(predicted=model.predict(data).tolist())
+    else:
+        options: dict[str, Any] = dict(samples.when())
+        if _several(model):
+            options["target"] = targets or None
+            options["n_modes"] = n_modes
+            options |= {} if private is None else {"private": private}
+        elif targets or private or n_modes > 1:
+            raise OptionError("--target, --private and --modes are for models of several views")
+        if n_samples is not None:
+            options["n_samples"] = n_samples
+        else:
+            options["return_std"] = True
+        answer = model.predict(data, **options)
+        for name, found in (answer if isinstance(answer, dict) else {"X": answer}).items():
+            if n_samples is not None:
+                tables[name] = found
+                continue
+            columns = _columns(model, name)
+            for suffix, part in zip(("", "_std"), found, strict=True):
+                tables[name + suffix] = pd.DataFrame(
+                    np.asarray(part), index=samples.names, columns=columns
+                )
+    _write(tables, out, quiet, as_json)
+
+
+def transform_files(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool) -> None:
+    """Latent positions of new samples with their std, in latent.csv."""
+    model = load(file)
+    if not hasattr(model, "transform"):
+        raise OptionError(f"a {type(model).__name__} has no transform")
+    data, samples = _data(model, run)
+    mean, std = model.transform(data, return_std=True, **samples.when())
+    columns = [f"{part}_{d}" for part in ("mean", "std") for d in range(mean.shape[1])]
+    latent = pd.DataFrame(np.hstack([mean, std]), index=samples.names, columns=columns)
+    _write({"latent": latent}, out, quiet, as_json)
+
+
+def impute_files(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool) -> None:
+    """Holes filled, of the training data or of new data: NAME.csv and NAME_std.csv."""
+    model = load(file)
+    if not hasattr(model, "impute"):
+        raise OptionError(f"a {type(model).__name__} has no impute")
+    if run.views:
+        data, samples = _data(model, run)
+        filled, std = model.impute(data, return_std=True, **samples.when())
+        names = samples.names
+    else:
+        filled, std = model.impute(return_std=True)
+        names = pd.Index(model.samples_)
+    if not isinstance(filled, dict):
+        filled, std = {"X": filled}, {"X": std}
+    tables = {}
+    for view in filled:
+        for suffix, part in (("", filled[view]), ("_std", std[view])):
+            frame = pd.DataFrame(np.asarray(part), index=names, columns=_columns(model, view))
+            tables[view + suffix] = frame
+    _write(tables, out, quiet, as_json)
+
+
+def as_new_data(model: Any, samples: Samples) -> Any:
+    """Views by name, or the one table that a model of one table takes."""
+    if _several(model) or hasattr(model, "predict_proba"):
+        return samples.views
+    if len(samples.views) != 1:
+        raise DataError(f"this model takes one table, got {list(samples.views)}")
+    (table,) = samples.views.values()
+    return table if hasattr(model, "feature_names_in_") else table.to_numpy()
+
+
+def _data(model: Any, run: RunOptions) -> tuple[Any, Samples]:
+    if not run.views:
+        raise OptionError("name at least one file with data")
+    read_views(run.views, run.index)  # names the file that cannot be read
+    samples = load_samples(run)
+    return as_new_data(model, samples), samples
+
+
+def _several(model: Any) -> bool:
+    return hasattr(model, "view_names_")
+
+
+def _columns(model: Any, view: str) -> list[Any]:
+    if _several(model):
+        return model.columns_[model.view_names_.index(view)]
+    return model.training_data().columns.tolist()
+
+
+def _write(tables: dict[str, Any], out: Path, quiet: bool, as_json: bool) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    written = {}
+    for name, table in tables.items():
+        if isinstance(table, pd.DataFrame):
+            path = out / f"{name}.csv"
+            table.to_csv(path)
+        else:
+            path = out / f"{name}.npy"
+            np.save(path, np.asarray(table))
+        written[name] = str(path)
+        say(f"{name}: {' x '.join(map(str, np.shape(table)))} in {path}", quiet)
+    give({"files": written}, as_json)

@@ -1,0 +1,136 @@
+"""The options of a run: from flags, from a TOML file, and back into one."""
+
+import json
+import tomllib
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Self
+
+from ..errors import OptionError
+
+
+@dataclass
+class RunOptions:
+    """Everything that decides what ``manyviews fit`` does.
+
+    Attributes
+    ----------
+    views : dict of str
+        Files by the name of their view; a container of several views has the name "".
+    model : str
+        See ``manyviews fit --help``.
+    seed : int
+    hold_out : float
+        Share of the samples held out to assess predictions.
+    index : str, optional
+        The column that names the samples.
+    times, sequences, labels : str, optional
+        Files (``path:column``).
+    shapes : dict of str
+        How to draw views.
+    title : str, optional
+    options : dict
+        Parameters of the estimator.
+    """
+
+    views: list[str] = field(default_factory=list)
+    model: str = "mrd"
+    seed: int = 0
+    hold_out: float | None = None
+    index: str | None = None
+    times: str | None = None
+    sequences: str | None = None
+    labels: str | None = None
+    title: str | None = None
+    shapes: dict[str, str] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """From a TOML file; paths in it are relative to where it lies."""
+        try:
+            found = tomllib.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise OptionError(f"there is no file {path}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as wrong:
+            raise OptionError(f"{path} is not a TOML file: {wrong}") from wrong
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(set(found) - known)
+        if unknown:
+            raise OptionError(f"{path}: unknown option {unknown[0]!r}; known are {sorted(known)}")
+        options = cls(**found)
+        if not isinstance(options.views, list) or not isinstance(options.options, dict):
+            raise OptionError(f"{path}: views must be a list of files, options a table")
+        options.views = [_beside(path, source) for source in options.views]
+        for name in ("times", "sequences", "labels"):
+            if getattr(options, name):
+                setattr(options, name, _beside(path, getattr(options, name)))
+        return options
+
+    def override(self, **given: Any) -> None:
+        """Let flags that were given win over the file."""
+        for name, value in given.items():
+            if isinstance(value, dict):
+                getattr(self, name).update(value)
+            elif value is not None and value != []:
+                setattr(self, name, value)
+
+    def write(self, path: Path) -> None:
+        """To a TOML file, with absolute paths, so that it can be read from anywhere."""
+        content = asdict(self)
+        content["views"] = [_absolute(source) for source in self.views]
+        for name in ("times", "sequences", "labels"):
+            if content[name]:
+                content[name] = _absolute(content[name])
+        path.write_text(to_toml(content), encoding="utf-8")
+
+
+def to_toml(content: dict[str, Any]) -> str:
+    """A flat TOML document: values first, then one level of tables; None is left out."""
+    plain = {k: v for k, v in content.items() if not isinstance(v, dict) and v is not None}
+    lines = [f"{_key(name)} = {_value(value)}" for name, value in plain.items()]
+    for name, table in content.items():
+        if isinstance(table, dict) and table:
+            lines += ["", f"[{_key(name)}]"]
+            entries = {k: v for k, v in table.items() if v is not None}
+            lines += [f"{_key(k)} = {_value(v)}" for k, v in entries.items()]
+    return "\n".join(lines) + "\n"
+
+
+def parse_assignments(pairs: list[str], what: str) -> dict[str, Any]:
+    """``name=value`` pairs, values read as TOML and, failing that, as text."""
+    found = {}
+    for pair in pairs:
+        name, sign, text = pair.partition("=")
+        if not sign or not name:
+            raise OptionError(f"{what} takes name=value, got {pair!r}")
+        try:
+            found[name] = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[name] = text
+    return found
+
+
+def _key(name: str) -> str:
+    bare = name.replace("_", "").replace("-", "").isalnum() and name.isascii()
+    return name if bare else json.dumps(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(v) for v in value) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return json.dumps(value) if isinstance(value, str) else repr(value)
+
+
+def _beside(path: Path, source: str) -> str:
+    name, sign, file = source.rpartition("=")
+    return f"{name}{sign}{path.parent / file}"
+
+
+def _absolute(source: str) -> str:
+    name, sign, file = ("", "", source) if Path(source).exists() else source.rpartition("=")
+    return f"{name}{sign}{Path(file).resolve()}"

@@ -1,0 +1,117 @@
+"""``manyviews info``, ``report`` and ``explore``: looking at a saved model."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich.table import Table
+
+from ..data.files import read_column
+from ..errors import OptionError
+from ..io import describe
+from ..models.files import load
+from ..plot.subject import Subject
+from ..report import write_report
+from .applying import as_new_data
+from .console import give, results, say
+from .loading import load_samples
+from .settings import RunOptions
+
+
+def show_info(file: Path, as_json: bool) -> None:
+    """What is in a model file."""
+    header = describe(file)
+    model = load(file)
+    inner = getattr(model, "model_", model)
+    facts: dict[str, Any] = {
+        "file": str(file),
+        "size": f"{file.stat().st_size / 1e6:.2f} MB",
+        "written by": f"manyviews {header['manyviews']}",
+        "model": type(model).__name__,
+    }
+    subject = Subject(inner) if hasattr(inner, "latent_mean_") else None
+    if subject is not None:
+        facts["samples"] = len(subject.latent)
+        facts["latent dimensions"] = (
+            f"{subject.latent.shape[1]}, {len(subject.active())} of them in use"
+        )
+        facts["time stamps"] = "yes" if getattr(inner, "when_", None) is not None else "no"
+    for name, label in (("lower_bound_", "lower bound"), ("classes_", "classes")):
+        if hasattr(model, name):
+            facts[label] = getattr(model, name)
+    views = [] if subject is None else _views(subject)
+    options = {k: str(v) for k, v in model.get_params(deep=False).items()}
+    if as_json:
+        return give({**facts, "views": views, "options": options}, True)
+    table = Table(show_header=False, box=None)
+    for name, value in facts.items():
+        table.add_row(f"[bold]{name}", str(value))
+    results.print(table)
+    if views:
+        table = Table("view", "columns", "missing", "dimensions in use", "explained", box=None)
+        for view in views:
+            table.add_row(
+                view["name"],
+                str(view["columns"]),
+                f"{view['missing']:.1%}",
+                ", ".join(map(str, view["dimensions"])),
+                f"{view['variance explained']:.0%}",
+            )
+        results.print(table)
+    defaults = type(model)().get_params(deep=False)
+    changed = [f"{k}={v}" for k, v in options.items() if v != str(defaults.get(k))]
+    results.print("[bold]options other than the defaults[/]  " + (", ".join(changed) or "none"))
+    return None
+
+
+def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool) -> None:
+    """Write a report on a saved model, with held-out data if files are given."""
+    model = load(file)
+    model = getattr(model, "model_", model)
+    held_out, when = None, {}
+    if run.views:
+        samples = load_samples(
+            RunOptions(views=run.views, index=run.index, times=run.times, sequences=run.sequences)
+        )
+        held_out, when = as_new_data(model, samples), samples.when()
+    metadata = None
+    if run.labels:
+        metadata = read_column(run.labels, run.index)
+    assessments = write_report(
+        model, out, title=run.title, held_out=held_out, metadata=metadata, shapes=run.shapes,
+        facts={"model file": str(file)}, **when,
+    )  # fmt: skip
+    say(f"report  {out}  (open it in a browser)", quiet)
+    give({"report": str(out), "held_out": [a.summary() for a in assessments]}, as_json)
+
+
+def explore_model(
+    file: Path,
+    labels: str | None,
+    index: str | None,
+    shapes: dict[str, str],
+    host: str,
+    port: int,
+    browser: bool,
+) -> None:
+    """Serve the page until Ctrl-C."""
+    from ..explore import serve
+
+    colours = None if labels is None else read_column(labels, index)
+    if isinstance(colours, pd.DataFrame):
+        raise OptionError(f"--labels needs one column: as in {labels}:{colours.columns[0]}")
+    serve(load(file), host, port, browser, shapes or None, colours)
+
+
+def _views(subject: Subject) -> list[dict[str, Any]]:
+    totals = subject.explained()["total"]
+    return [
+        {
+            "name": name,
+            "columns": table.shape[1],
+            "missing": float(table.isna().to_numpy().mean()),
+            "dimensions": sorted(subject.active(name)),
+            "variance explained": float(totals[name]),
+        }
+        for name, table in subject.tables.items()
+    ]

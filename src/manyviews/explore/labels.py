@@ -1,0 +1,65 @@
+"""Labels of samples as colours: classes, or numbers on a scale."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Int
+
+from ..plot.style import COLOURS
+
+STEPS = 64  # of a colour scale
+NOTHING = "#8a8f98"  # no label
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A colour per sample, as a place in a palette, and what the colours mean."""
+
+    codes: Int[np.ndarray, " N"]
+    palette: list[str]
+    names: list[str]
+    scale: tuple[float, float] | None
+    texts: list[str]
+
+    def describe(self) -> dict[str, Any]:
+        """As JSON knows it."""
+        return {
+            "codes": self.codes.tolist(),
+            "palette": self.palette,
+            "names": self.names,
+            "scale": self.scale,
+            "texts": self.texts,
+        }
+
+
+def colour_labels(values: np.ndarray) -> Labels:
+    """Floats get a colour scale, all else a colour per class; as :func:`plot.latent_map` does."""
+    missing = pd.isna(values)
+    if values.dtype.kind == "f":
+        return _on_a_scale(values, missing)
+    names, codes = np.unique(values[~missing].astype(str), return_inverse=True)
+    if values.dtype.kind in "iu" and not missing.any():  # in the order of numbers
+        ordered, codes = np.unique(values, return_inverse=True)
+        names = ordered.astype(str)
+    palette = [COLOURS[k % len(COLOURS)] for k in range(len(names))]
+    places = np.full(len(values), len(names))
+    places[~missing] = codes
+    if missing.any():
+        names, palette = np.append(names, "no label"), [*palette, NOTHING]
+    return Labels(places, palette, names.tolist(), None, [])
+
+
+def _on_a_scale(values: np.ndarray, missing: np.ndarray) -> Labels:
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    known = values[~missing]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    share = (np.where(missing, low, values) - low) / max(high - low, 1e-300)
+    codes = np.clip((share * STEPS).astype(int), 0, STEPS - 1)
+    codes[missing] = STEPS
+    palette = [to_hex(colormaps["viridis"](k / (STEPS - 1))) for k in range(STEPS)] + [NOTHING]
+    texts = [f"{value:.4g}" for value in values]
+    return Labels(codes, palette, [], (low, high), texts)

@@ -1,0 +1,79 @@
+"""Results in the forms that other tools expect: MuData, AnnData, xarray."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ._optional import needed
+from .errors import DataError
+from .plot.subject import Subject
+
+
+def annotate(data: Any, model: Any, key: str = "mrd") -> Any:
+    """Write a model's results into the MuData or AnnData object it was fitted to; return it.
+
+    Where to look for them, with the default key:
+
+    - ``.obsm["X_mrd"]``, ``.obsm["X_mrd_std"]``: latent means and std (NaN for samples that
+      were not in the fit),
+    - ``.varm["mrd_sensitivity"]`` of every modality: columns x dimensions, like loadings,
+    - ``.uns["mrd"]``: relevance, variance explained, lower bound.
+    """
+    subject = Subject(model)
+    parts = data.mod if hasattr(data, "mod") else {subject.names[0]: data}
+    unknown = [name for name in subject.names if name not in parts]
+    if unknown:
+        raise DataError(f"the model has a view {unknown[0]!r}, the data have {list(parts)}")
+    samples = pd.Index([str(sample) for sample in model.samples_])
+    if not data.obs_names.isin(samples).any():
+        raise DataError("none of the data's samples was in the fit: are these the same data?")
+    for name, values in ((f"X_{key}", subject.latent), (f"X_{key}_std", model.latent_std_)):
+        frame = pd.DataFrame(values, index=samples).reindex(data.obs_names)
+        data.obsm[name] = frame.to_numpy()
+    for name in subject.names:
+        loadings = subject.sensitivity(name).rename(index=str).reindex(parts[name].var_names)
+        parts[name].varm[f"{key}_sensitivity"] = loadings.to_numpy()
+    dimensions = {d: str(d) for d in subject.relevance.columns}
+    data.uns[key] = {
+        "model": type(model).__name__,
+        "relevance": subject.relevance.rename(columns=dimensions),
+        "variance_explained": subject.explained().rename(columns=str),
+        "lower_bound": float(getattr(model, "lower_bound_", np.nan)),
+    }
+    return data
+
+
+def to_mudata(model: Any, key: str = "mrd") -> Any:
+    """The training data as a MuData object with the model's results (see :func:`annotate`)."""
+    mudata, anndata = needed("mudata", "mudata"), needed("anndata", "mudata")
+    parts = {}
+    for name, table in Subject(model).tables.items():
+        known = table[table.notna().any(axis=1)]
+        parts[name] = anndata.AnnData(known.rename(index=str, columns=str))
+    data = mudata.MuData(parts)
+    return annotate(data, model, key)
+
+
+def to_xarray(model: Any) -> Any:
+    """Posterior and results as an ``xarray.Dataset`` with named dimensions."""
+    xarray = needed("xarray", "xarray")
+    subject = Subject(model)
+    Q = subject.latent.shape[1]
+    coords = {"sample": list(model.samples_), "dimension": list(range(Q)), "view": subject.names}
+    explained = subject.explained().drop(columns="total")
+    content = {
+        "latent_mean": (("sample", "dimension"), subject.latent),
+        "latent_std": (("sample", "dimension"), model.latent_std_),
+        "relevance": (("view", "dimension"), subject.relevance.to_numpy()),
+        "variance_explained": (("view", "dimension"), explained.to_numpy()),
+    }
+    for name in subject.names:
+        column = f"column of {name}"
+        coords[column] = subject.tables[name].columns.tolist()
+        content[f"sensitivity of {name}"] = (
+            (column, "dimension"),
+            subject.sensitivity(name).to_numpy(),
+        )
+    facts = {"model": type(model).__name__, "lower_bound": getattr(model, "lower_bound_", np.nan)}
+    return xarray.Dataset(content, coords, facts)

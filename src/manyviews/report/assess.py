@@ -1,0 +1,164 @@
+"""Predicting data held out, view by view, beside the simplest rival."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from sklearn.linear_model import RidgeCV
+
+from ..data import as_views, match_views
+from ..plot.quality import coverage
+from ..plot.subject import Subject
+
+LEVEL = 0.9  # of the intervals whose coverage is reported
+PENALTIES = np.logspace(-2, 5, 15)
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """Predictions of what was held out of one view.
+
+    Attributes
+    ----------
+    view, given : str
+        What was predicted, and from what.
+    truth, mean, std : ndarray of shape (n_samples, n_columns)
+        In the units of the data; NaN in ``truth`` is not assessed.
+    linear : ndarray of shape (n_samples, n_columns)
+        Ridge regression's predictions from the same data, scaled as the model scales them, the
+        penalty cross-validated, missing inputs at their means.
+    centre, scale : ndarray
+        Mean of the training columns, and the scale the model divides them by: one number where
+        all columns have one unit (``scaling="view"``), one per column with ``"column"``.
+    """
+
+    view: str
+    given: str
+    truth: Float[np.ndarray, "N D"]
+    mean: Float[np.ndarray, "N D"]
+    std: Float[np.ndarray, "N D"]
+    linear: Float[np.ndarray, "N D"]
+    centre: Float[np.ndarray, " D"]
+    scale: Float[np.ndarray, " D"]
+
+    def error(self, prediction: Float[np.ndarray, "*N D"]) -> float:
+        """Root mean square error in units of the scale."""
+        return float(np.sqrt(np.nanmean(((self.truth - prediction) / self.scale) ** 2)))
+
+    def explained(self, prediction: Float[np.ndarray, "*N D"]) -> float:
+        """1 - squared error relative to that of the training mean (zero: no better than it)."""
+        return 1.0 - (self.error(prediction) / self.error(self.centre)) ** 2
+
+    def summary(self) -> dict[str, Any]:
+        """The row of a table."""
+        deviation = (self.truth - self.mean) / self.std
+        density = -0.5 * deviation**2 - np.log(self.std / self.scale) - 0.5 * np.log(2 * np.pi)
+        return {
+            "view": self.view,
+            "predicted from": self.given,
+            "error": self.error(self.mean),
+            "error, mean": self.error(self.centre),
+            "error, ridge": self.error(self.linear),
+            "variance explained": self.explained(self.mean),
+            "variance explained, ridge": self.explained(self.linear),
+            "coverage of 90 % intervals": coverage(self.truth, self.mean, self.std, LEVEL),
+            "log density per value": float(np.nanmean(density)),
+        }
+
+
+def assess(model: Any, held_out: Any, times: Any = None, sequences: Any = None) -> list[Assessment]:
+    """Predict every view of held-out samples from all other views.
+
+    In a single table one half of its columns, taken at random, is predicted from the other.
+    """
+    subject = Subject(model)
+    when = {} if times is None and sequences is None else {"times": times, "sequences": sequences}
+    if subject.single or len(subject.names) == 1:
+        return _halves(subject, held_out, when)
+    columns = [table.columns.tolist() for table in subject.tables.values()]
+    found = match_views(held_out, subject.names, columns)
+    frames = {
+        name: pd.DataFrame(table, index=found.samples, columns=labels)
+        for name, table, labels in zip(found.names, found.tables, found.columns, strict=True)
+    }
+    assessments = []
+    for name, truth in frames.items():
+        others = {other: table for other, table in frames.items() if other != name}
+        informed = np.any([t.notna().any(axis=1) for t in others.values()], axis=0)
+        wanted = informed & truth.notna().any(axis=1).to_numpy()
+        if not wanted.any():
+            continue
+        given = {other: table[wanted] for other, table in others.items()}
+        stamps = {key: None if s is None else np.asarray(s)[wanted] for key, s in when.items()}
+        mean, std = model.predict(given, name, return_std=True, **stamps)
+        assessments.append(
+            _compare(
+                name,
+                " and ".join(given) if len(given) < 4 else f"the {len(given)} other views",
+                truth[wanted].to_numpy(),
+                (np.asarray(mean), np.asarray(std)),
+                np.hstack([subject.tables[o].to_numpy() / subject.scale(o) for o in given]),
+                np.hstack([table.to_numpy() / subject.scale(o) for o, table in given.items()]),
+                subject.tables[name].to_numpy(),
+                subject.scale(name),
+            )
+        )
+    return assessments
+
+
+def _halves(subject: Subject, held_out: Any, when: Mapping[str, Any]) -> list[Assessment]:
+    (name,) = subject.names
+    training = subject.tables[name].to_numpy()
+    rows = as_views(held_out).tables[0]
+    half = np.random.default_rng(0).permutation(rows.shape[1]) < rows.shape[1] // 2
+    if not half.any():
+        return []
+    assessments = []
+    for number, hidden in enumerate((half, ~half), start=1):
+        given = np.where(hidden, np.nan, rows)
+        wanted = ~np.isnan(given).all(axis=1) & ~np.isnan(rows[:, hidden]).all(axis=1)
+        stamps = {key: None if s is None else np.asarray(s)[wanted] for key, s in when.items()}
+        labelled = pd.DataFrame(given[wanted], columns=subject.tables[name].columns)
+        filled = labelled if hasattr(subject.model, "feature_names_in_") else labelled.to_numpy()
+        asked = filled if subject.single else {name: filled}
+        answer = subject.model.predict(asked, return_std=True, **stamps)
+        mean, std = answer if subject.single else answer[name]
+        assessments.append(
+            _compare(
+                f"half {number} of the columns" if subject.single else f"half {number} of {name}",
+                "the other half",
+                rows[wanted][:, hidden],
+                (np.asarray(mean)[:, hidden], np.asarray(std)[:, hidden]),
+                (training / subject.scale(name))[:, ~hidden],
+                (rows[wanted] / subject.scale(name))[:, ~hidden],
+                training[:, hidden],
+                subject.scale(name)[hidden],
+            )
+        )
+    return assessments
+
+
+def _compare(
+    view: str,
+    given: str,
+    truth: Float[np.ndarray, "n D"],
+    predicted: tuple[Float[np.ndarray, "n D"], Float[np.ndarray, "n D"]],
+    inputs: Float[np.ndarray, "N P"],
+    new_inputs: Float[np.ndarray, "n P"],
+    outputs: Float[np.ndarray, "N D"],
+    scale: Float[np.ndarray, " D"],
+) -> Assessment:
+    centre = np.nanmean(outputs, axis=0)
+    middle = np.nan_to_num(np.nanmean(inputs, axis=0))
+
+    def filled(X: Float[np.ndarray, "n P"]) -> Float[np.ndarray, "n P"]:
+        return np.where(np.isnan(X), 0.0, X - middle)
+
+    known = ~np.isnan(outputs).all(axis=1) & ~np.isnan(inputs).all(axis=1)
+    Y = np.where(np.isnan(outputs), centre, outputs)[known]
+    ridge = RidgeCV(alphas=PENALTIES).fit(filled(inputs)[known], Y)
+    linear = ridge.predict(filled(new_inputs)).reshape(truth.shape)
+    return Assessment(view, given, truth, *predicted, linear, centre, scale)

@@ -1,0 +1,97 @@
+"""One self-contained HTML page: light and dark, wide and narrow, nothing from the network."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from html import escape
+from importlib.resources import files
+from io import StringIO
+from typing import Any
+
+import pandas as pd
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+INK = "#010203"  # stands for the colour of the page's text until the page is written
+
+
+def drawing(
+    draw: Callable[[Figure], Any], caption: str, size: tuple[float, float] = (6.0, 4.0)
+) -> str:
+    """A matplotlib figure as inline SVG whose lines and letters take the page's colours.
+
+    ``draw`` fills the figure it is given; the caption is also the text for screen readers.
+    """
+    with ink(caption):
+        figure = Figure(figsize=size, layout="constrained")
+        draw(figure)
+        buffer = StringIO()
+        figure.savefig(buffer, format="svg", transparent=True, dpi=144, metadata={"Date": None})
+    svg = buffer.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(caption, quote=True)}" ', 1)
+    width = f"max-width:{size[0] * 1.05:.2f}in"
+    return f'<figure style="{width}">{svg}<figcaption>{escape(caption)}</figcaption></figure>'
+
+
+def ink(salt: str) -> AbstractContextManager[None]:
+    """Draw in the placeholder colour; ``salt`` keeps the names in one page apart."""
+    parts: Any = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+    return rc_context(
+        {
+            **dict.fromkeys(parts, INK),
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": "medium",
+            "legend.facecolor": "none",
+            "font.size": 9,
+            "svg.fonttype": "none",
+            "svg.hashsalt": salt,
+        }
+    )
+
+
+def table(frame: pd.DataFrame, formats: dict[str, str] | None = None) -> str:
+    """A table with its index in front; numbers right-aligned, wide tables scroll."""
+    formats = formats or {}
+    head = "".join(f"<th scope='col'>{escape(str(c))}</th>" for c in frame.columns)
+    rows = []
+    for index, row in frame.iterrows():
+        cells = [
+            f"<td>{escape(format(value, formats.get(str(column), '')))}</td>"
+            for column, value in row.items()
+        ]
+        rows.append(f"<tr><th scope='row'>{escape(str(index))}</th>{''.join(cells)}</tr>")
+    return (
+        f"<div class='scroll'><table><thead><tr><td></td>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def section(title: str, *parts: str, lead: str = "") -> str:
+    """A titled section; parts are HTML."""
+    name = "".join(c if c.isalnum() else "-" for c in title.lower())
+    lead = f"<p class='lead'>{lead}</p>" if lead else ""
+    return f"<section id='{name}'><h2>{escape(title)}</h2>{lead}{''.join(parts)}</section>"
+
+
+def items(sentences: Sequence[str], kind: str = "") -> str:
+    """Sentences as a list; they are HTML already."""
+    return f"<ul class='{kind}'>{''.join(f'<li>{s}</li>' for s in sentences)}</ul>"
+
+
+def details(summary: str, *parts: str) -> str:
+    """Something to unfold."""
+    return f"<details><summary>{escape(summary)}</summary>{''.join(parts)}</details>"
+
+
+def page(title: str, subtitle: str, *sections: str) -> str:
+    """The whole page."""
+    style = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        "<meta name='color-scheme' content='light dark'>"
+        f"<title>{escape(title)}</title><style>{style}</style></head>"
+        f"<body><header><h1>{escape(title)}</h1><p>{escape(subtitle)}</p></header>"
+        f"<main>{''.join(sections)}</main></body></html>\n"
+    )

@@ -1,0 +1,168 @@
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from manyviews import MRD, BayesianGPLVM, demo
+from manyviews.errors import DataError, OptionError
+from manyviews.plot.subject import Subject
+from manyviews.report import assess, write_report
+from manyviews.report.concerns import concerns
+from manyviews.report.findings import findings, listing, share
+
+pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
+
+
+@pytest.fixture(scope="module")
+def halves():
+    """A shared and two private signals, 80 training samples and 30 new ones."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((110, 3))
+    left = np.tanh(x[:, [0, 1]]) @ rng.standard_normal((2, 6))
+    right = np.tanh(x[:, [0, 2]]) @ rng.standard_normal((2, 5))
+    views = {
+        name: pd.DataFrame(Y + 0.05 * rng.standard_normal(Y.shape)).rename(index="s{}".format)
+        for name, Y in (("left", left), ("right", right))
+    }
+    train = {name: view.iloc[:80] for name, view in views.items()}
+    train["right"] = train["right"].iloc[3:]
+    new = {name: view.iloc[80:] for name, view in views.items()}
+    return MRD(5, 20, n_restarts=1, random_state=0).fit(train), new
+
+
+def test_assessment_is_the_prediction_of_the_model(halves):
+    model, new = halves
+    left, right = assess(model, new)
+    assert (left.view, left.given) == ("left", "right")
+    mean, std = model.predict({"left": new["left"]}, "right", return_std=True)
+    np.testing.assert_allclose(right.mean, mean)
+    np.testing.assert_allclose(right.std, std)
+    train = model.training_data()["right"]
+    scale = np.sqrt(np.nanmean((train - train.mean()) ** 2))  # one number for the view
+    error = np.sqrt(np.mean(((new["right"] - mean) / scale) ** 2, axis=None))
+    assert right.summary()["error"] == pytest.approx(error)
+    assert right.explained(np.broadcast_to(right.centre, right.truth.shape)) == 0.0
+
+
+def test_ridge_is_scikit_learns(halves):
+    from sklearn.linear_model import RidgeCV
+
+    model, new = halves
+    right = assess(model, new)[1]
+    train = model.training_data()
+    known = train["right"].notna().all(axis=1)
+    scale = model.scalings_[0].scale
+    ridge = RidgeCV(np.logspace(-2, 5, 15)).fit(train["left"][known] / scale, train["right"][known])
+    np.testing.assert_allclose(right.linear, ridge.predict(new["left"] / scale))
+
+
+def test_assessment_skips_what_cannot_be_predicted(halves):
+    model, new = halves
+    only = {"left": new["left"], "right": new["right"].iloc[:10]}
+    left, right = assess(model, only)
+    assert len(left.truth) == len(right.truth) == 10
+    assert assess(model, {"left": new["left"]}) == []
+
+
+def test_findings_count_the_shared_dimensions(halves):
+    model, new = halves
+    sentences = findings(Subject(model), assess(model, new))
+    n = len(model.shared())
+    assert sentences[0].startswith(f"{n} of 5 dimensions")
+    assert "shared by both views" in sentences[0]
+    explained = model.variance_explained_by(model.shared())
+    assert f"{share(explained['left'])} of left" in sentences[0]
+    assert any("right is missing altogether for 3 samples" in s for s in sentences)
+    assert any("On 30 samples held out, left predicted from right" in s for s in sentences)
+
+
+def test_concerns_come_with_advice(halves):
+    model, new = halves
+    plain = concerns(Subject(model), [])
+    assert any("No data were held out" in c.what for c in plain)
+    assert all(c.advice for c in plain)
+    blind = {name: view.to_numpy()[::-1].copy() for name, view in new.items()}
+    blind["left"] = blind["left"][::-1].copy()  # the views no longer belong together
+    raised = concerns(Subject(model), assess(model, blind), ["a warning"])
+    assert any("worse than the training mean" in c.what for c in raised)
+    assert any("too sure of itself" in c.what for c in raised)
+    assert raised[-1].what == "a warning"
+
+
+def test_report_is_one_page_without_the_network(halves, tmp_path):
+    model, new = halves
+    colours = pd.DataFrame({"batch": ["a", "b"] * 40}, index=model.samples_)
+    path = tmp_path / "report.html"
+    write_report(model, path, title="A & B", held_out=new, metadata=colours, facts={"who": "<me>"})
+    page = path.read_text()
+    assert "<title>A &amp; B</title>" in page
+    assert "&lt;me&gt;" in page
+    assert not re.findall(r"(?:src|href)=['\"](?!data:|#)", page.replace("xlink:href", "href"))
+    assert "<script" not in page
+    assert "#010203" not in page  # every line takes the colour of the page
+    for title in ("Findings", "Concerns", "The data", "Who uses what", "The latent space",
+                  "What the dimensions do", "Prediction of data held out", "The fit"):  # fmt: skip
+        assert f"<h2>{title}</h2>" in page
+    assert "coloured by batch" in page
+
+
+def test_report_on_one_table_with_times(tmp_path):
+    t = np.linspace(0, 6, 40)
+    rng = np.random.default_rng(0)
+    Y = np.stack([np.sin(t), np.cos(t)], axis=1) @ rng.standard_normal((2, 5))
+    Y = pd.DataFrame(Y + 0.05 * rng.standard_normal(Y.shape), columns=list("abcde"))
+    options = {"n_inducing": 10, "max_iter": 30, "random_state": 0, "signal_check": "off"}
+    model = BayesianGPLVM(2, **options).fit(Y[::2], times=t[::2])
+    found = write_report(model, tmp_path / "r.html", held_out=Y[1::2], times=t[1::2])
+    assert [a.given for a in found] == ["the other half"] * 2
+    assert sum(a.truth.shape[1] for a in found) == 5
+    page = (tmp_path / "r.html").read_text()
+    assert "<h2>Over time</h2>" in page
+    assert "of 2 latent dimensions" in page
+
+
+def test_wrong_requests_are_named(halves, tmp_path):
+    model, _ = halves
+    with pytest.raises(OptionError, match="no view 'sound'"):
+        write_report(model, tmp_path / "r.html", shapes={"sound": "curve"})
+    with pytest.raises(DataError, match="'batch' has 3 values for 80 samples"):
+        write_report(model, tmp_path / "r.html", metadata={"batch": [1, 2, 3]})
+    with pytest.raises(DataError, match="lack sample 's0'"):
+        write_report(model, tmp_path / "r.html", metadata=pd.Series([1, 2], ["x", "y"]))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.5, "50 %"), (0.0, "0 %"), (0.002, "less than 1 %"), (0.998, "99.8 %")]
+)
+def test_shares_have_no_false_precision(value, text):
+    assert share(value) == text
+    assert listing(["a"]) == "a"
+    assert listing(["a", "b", "c"]) == "a, b and c"
+
+
+@pytest.mark.slow
+def test_demo_leaves_a_report(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(demo, "N_SAMPLES", 120)
+    monkeypatch.setattr(demo, "N_NEW", 20)
+    demo.main(tmp_path / "demo")
+    page = (tmp_path / "demo" / "report.html").read_text()
+    assert "shared by both views" in page
+    assert "predicted from upper half; brighter std" in page
+    assert (tmp_path / "demo" / "model.safetensors").exists()
+    assert "90 % intervals hold" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["GroupFactorAnalysis", "ProbabilisticCCA", "CCA", "PPCA"])
+def test_linear_models_are_reported_alike(name, halves, tmp_path):
+    from manyviews import interop, linear
+
+    train = halves[0].training_data()
+    complete = {k: v.iloc[3:] for k, v in train.items()}
+    new = halves[1] if name != "PPCA" else halves[1]["left"]
+    model = getattr(linear, name)(2).fit(complete if name != "PPCA" else complete["left"])
+    found = write_report(model, tmp_path / "r.html", held_out=new)
+    assert len(found) == 2
+    assert all(np.isfinite(list(a.summary().values())[2:]).all() for a in found)
+    assert "variance explained" in (tmp_path / "r.html").read_text().lower()
+    assert interop.to_xarray(model)["latent_mean"].shape == (77, 2)
