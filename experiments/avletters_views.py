@@ -9,6 +9,8 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import RidgeCV
 
+from manyviews.linear import GroupFactorAnalysis
+
 from .table import Row
 
 FRAME = (12, 16)
@@ -87,7 +89,7 @@ def rows_of(views: Tables, rows: np.ndarray) -> Tables:
 
 
 def baseline_rows(problem: Problem, measure: str) -> list[Row]:
-    """Mean, nearest neighbour, ridge and GP regression from the same known views."""
+    """Linear factors, mean, nearest neighbour, ridge and GP regression from the known views."""
     Y = problem.train[problem.target]
     X, T = problem.inputs(measure)
     scores = PCA(30, random_state=0).fit(Y)
@@ -97,10 +99,16 @@ def baseline_rows(problem: Problem, measure: str) -> list[Row]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         by_gp = gp.fit(X, scores.transform(Y) / sd).predict(T) * sd
+        factors = GroupFactorAnalysis(10, random_state=0).fit(problem.train)
+    known = {name: problem.test[name] for name in problem.given[measure]}
     guesses = {
+        "GFA": factors.predict(known, problem.target),
         "training mean": np.tile(Y.mean(axis=0), (len(T), 1)),
         "NN": Y[np.argmin(((T[:, None] - X) ** 2).sum(axis=2), axis=1)],
         "ridge": RidgeCV(10.0 ** np.arange(-4, 4)).fit(X, Y).predict(T),
         "GP regression": scores.inverse_transform(by_gp),
     }
-    return [Row(name, measure, problem.error(g, problem.test)) for name, g in guesses.items()]
+    return [
+        Row(name, measure, problem.error(guess, problem.test), ours=name == "GFA")
+        for name, guess in guesses.items()
+    ]

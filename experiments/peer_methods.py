@@ -93,6 +93,9 @@ def linear(make: Callable[[int], Any]) -> Callable[[Problem], Answers]:
 
 LINEAR: dict[str, Callable[[Problem], Answers]] = {
     "GFA": linear(lambda seed: GroupFactorAnalysis(N_COMPONENTS, random_state=seed)),
+    'GFA, evidence_power="auto"': linear(
+        lambda seed: GroupFactorAnalysis(N_COMPONENTS, evidence_power="auto", random_state=seed)
+    ),
     'GFA, noise="column"': linear(
         lambda seed: GroupFactorAnalysis(N_COMPONENTS, noise="column", random_state=seed)
     ),

@@ -1,6 +1,7 @@
-"""What is held against MRD on poses: means, lines, neighbours and direct regression."""
+"""What is held against MRD on poses: means, linear models, neighbours and direct regression."""
 
 import time
+import warnings
 
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -9,6 +10,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.neighbors import KNeighborsRegressor, NearestNeighbors
 
 from manyviews.inference.paths import smoothest_path
+from manyviews.linear import GroupFactorAnalysis, ProbabilisticCCA
 
 from .scores import coverage, nlpd
 from .table import Row
@@ -30,6 +32,18 @@ def baselines(S: np.ndarray, P: np.ndarray, S_test: np.ndarray, P_test: np.ndarr
     seconds = time.perf_counter() - began
     spread = np.tile(left, (len(P_test), 1))
     rows.append(_row("ridge", P_test, ridge.predict(S_test), spread, seconds))
+    linear = {
+        "PCCA": ProbabilisticCCA(10, regularisation="auto"),
+        "GFA": GroupFactorAnalysis(10, evidence_power="auto", random_state=0),
+    }
+    for name, model in linear.items():
+        began = time.perf_counter()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the joint that stays where it is
+            model.fit({"silhouette": S, "pose": P})
+        seconds = time.perf_counter() - began
+        mean, std = model.predict({"silhouette": S_test}, "pose", return_std=True)
+        rows.append(_row(name, P_test, mean, std, seconds, ours=True))
     for k in (1, 5):
         near = KNeighborsRegressor(k).fit(S, P).predict(S_test)
         name = "nearest neighbour" if k == 1 else f"{k} nearest neighbours"
@@ -54,7 +68,12 @@ def baselines(S: np.ndarray, P: np.ndarray, S_test: np.ndarray, P_test: np.ndarr
 
 
 def _row(
-    name: str, truth: np.ndarray, mean: np.ndarray, std: np.ndarray, seconds: float
+    name: str,
+    truth: np.ndarray,
+    mean: np.ndarray,
+    std: np.ndarray,
+    seconds: float,
+    ours: bool = False,
 ) -> list[Row]:
     moving = truth.std(axis=0) > 0
     truth_, mean_, std_ = truth[:, moving], mean[:, moving], std[:, moving]
@@ -63,4 +82,6 @@ def _row(
         "NLPD": nlpd(truth_, mean_, std_),
         "coverage-90": coverage(truth_, mean_, std_),
     }
-    return [Row(name, measure, value, seconds=seconds) for measure, value in values.items()]
+    return [
+        Row(name, measure, value, seconds=seconds, ours=ours) for measure, value in values.items()
+    ]

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from manyviews import MRD
+from manyviews.linear import GroupFactorAnalysis
 from manyviews.plot.style import COLOURS
 
 from .setting import Setting
@@ -12,7 +13,7 @@ from .toy_data import Toy, correlations
 THRESHOLD = 5e-3  # the library's own
 
 
-def draw(setting: Setting, method: str, toy: Toy, model: MRD) -> None:
+def draw(setting: Setting, method: str, toy: Toy, model: MRD | GroupFactorAnalysis) -> None:
     """Relevance per view as grouped bars, and the recovered signals over the true ones."""
     n = len(toy.users)
     figure = Figure(figsize=(12, max(3.5, 0.9 * n)), layout="constrained")

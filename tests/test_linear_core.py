@@ -8,7 +8,8 @@ from scipy.linalg import block_diag
 from scipy.stats import multivariate_normal
 
 from manyviews.linear.emission import CorrelatedNoise, IndependentNoise, Latent
-from manyviews.linear.gaussian import LinearGaussian, find_patterns, independent
+from manyviews.linear.gaussian import LinearGaussian, independent
+from manyviews.linear.patterns import find_patterns
 from manyviews.linear.small_inverses import small_inverses
 
 

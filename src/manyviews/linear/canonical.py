@@ -15,24 +15,36 @@ from ..models.explain import Fitted
 from ..models.fitted import ACTIVE_THRESHOLD
 from ..models.generation import Generation
 from ..models.named_views import Names, check_views
-from .emission import Latent
+from .emission import Latent, known_positions
+from .estimator import refuse_large_covariance
 
 
 class Regression(NamedTuple):
-    """y = mean + (z - centre) B + e, e ~ N(0, covariance)."""
+    """y = mean + (z - centre) slopes + e, the Gaussian conditional under the sample covariance."""
 
     centre: Float[np.ndarray, " Z"]
     slopes: Float[np.ndarray, "Z D"]
     mean: Float[np.ndarray, " D"]
-    covariance: Float[np.ndarray, "D D"]
+    residuals: Float[np.ndarray, "N D"]
+
+    def at(self, Z: Float[np.ndarray, "M Z"]) -> Float[np.ndarray, "M D"]:
+        """⟨y⟩ given z."""
+        return self.mean + (Z - self.centre) @ self.slopes
+
+    def variance(self) -> Float[np.ndarray, " D"]:
+        """Variances of e."""
+        return np.mean(self.residuals**2, axis=0)
+
+    def covariance(self) -> Float[np.ndarray, "D D"]:
+        """Covariance of e."""
+        return self.residuals.T @ self.residuals / len(self.residuals)
 
 
 def regress(Z: Float[np.ndarray, "N Z"], Y: Float[np.ndarray, "N D"]) -> Regression:
-    """The Gaussian conditional of y given z under their joint sample covariance."""
+    """Least squares of a table on variates."""
     centre, mean = Z.mean(axis=0), Y.mean(axis=0)
     slopes = np.linalg.lstsq(Z - centre, Y - mean, rcond=1e-10)[0]
-    left = Y - mean - (Z - centre) @ slopes
-    return Regression(centre, slopes, mean, left.T @ left / len(Y))
+    return Regression(centre, slopes, mean, Y - mean - (Z - centre) @ slopes)
 
 
 @register_record
@@ -94,10 +106,7 @@ class CanonicalEstimator(Generation):
         for name in targets:
             place = self._places(name)[0]
             rule = regress(self._training_variates(places), self.core_.data[place])
-            mean = rule.mean + (Z - rule.centre) @ rule.slopes
-            answer = self._answer(
-                place, mean, rule.covariance, return_std, return_cov, n_samples, rng
-            )
+            answer = self._answer(place, rule, Z, return_std, return_cov, n_samples, rng)
             answers[name] = answer if n_samples else self._like(found, name, answer)
         return answers[targets[0]] if isinstance(target, str) else answers
 
@@ -183,34 +192,33 @@ class CanonicalEstimator(Generation):
     def _locate(self, found: Views, scaled: Sequence[Float[np.ndarray, "N _"]]) -> Latent:
         places, Z = self._known_variates(found, scaled)
         rule = regress(self._training_variates(places), self.latent_mean_)
-        covariance = rule.covariance if len(places) < len(self.view_names_) else 0 * rule.covariance
-        mean = rule.mean + (Z - rule.centre) @ rule.slopes
-        return Latent(mean, covariance[None], np.zeros(len(mean), int))
+        certain = len(places) == len(self.view_names_)
+        covariance = np.zeros_like(rule.covariance()) if certain else rule.covariance()
+        return Latent(rule.at(Z), covariance[None], np.zeros(len(Z), int))
 
     def _answer(
         self,
         place: int,
-        mean: Float[np.ndarray, "N D"],
-        covariance: Float[np.ndarray, "D D"],
+        rule: Regression,
+        Z: Float[np.ndarray, "N Z"],
         std: bool,
         cov: bool,
         n_samples: int | None,
         rng: np.random.RandomState,
     ) -> Any:
-        scaling = self.scalings_[place]
+        scaling, mean = self.scalings_[place], rule.at(Z)
         if n_samples is not None:
             if std or cov:
                 raise OptionError("ask for samples or for moments, not for both")
-            values, vectors = np.linalg.eigh(covariance)
-            root = vectors * np.sqrt(np.maximum(values, 0.0))
-            noise = rng.standard_normal((n_samples, *mean.shape)) @ root.T
-            return scaling.undo(mean + noise)
+            weights = rng.standard_normal((n_samples, len(Z), len(rule.residuals)))
+            return scaling.undo(mean + weights @ rule.residuals / np.sqrt(len(rule.residuals)))
         if cov:
-            full = np.broadcast_to(covariance, (len(mean), *covariance.shape))
+            refuse_large_covariance(len(rule.mean))
+            full = np.broadcast_to(rule.covariance(), (len(Z), len(rule.mean), len(rule.mean)))
             return scaling.undo(mean), scaling.undo_covariance(full)
         if std:
-            spread = np.sqrt(np.diagonal(covariance))
-            return scaling.undo(mean), scaling.undo_std(np.broadcast_to(spread, mean.shape))
+            spread = np.broadcast_to(np.sqrt(rule.variance()), mean.shape)
+            return scaling.undo(mean), scaling.undo_std(spread)
         return scaling.undo(mean)
 
     # ------------------------------------------------------------------ from positions
@@ -226,25 +234,20 @@ class CanonicalEstimator(Generation):
 
     def _fitted(self, place: int) -> Fitted:
         rule = self._rule_at(place)
-        return lambda q: rule.mean + (np.asarray(q.mean) - rule.centre) @ rule.slopes
+        return lambda q: rule.at(np.asarray(q.mean))
 
     def _positions(self, X: Any, latent_std: Any = None) -> Latent:
-        mean = self._checked_positions(X)
-        Q = mean.shape[1]
-        if latent_std is None:
-            return Latent(mean, np.zeros((1, Q, Q)), np.zeros(len(mean), int))
-        std = np.broadcast_to(np.asarray(latent_std, dtype=np.float64), mean.shape)
-        return Latent(mean, std[:, :, None] ** 2 * np.eye(Q), np.arange(len(mean)))
+        return known_positions(self._checked_positions(X), latent_std)
 
     def _outputs(
         self, view: int, q: Latent, std: bool, cov: bool, n_samples: int | None, seed: Any
     ) -> Any:
         rule, scaling = self._rule_at(view), self.scalings_[view]
-        mean = scaling.undo(rule.mean + (q.mean - rule.centre) @ rule.slopes)
+        mean = scaling.undo(rule.at(q.mean))
         if not std:
             return mean
         moved = np.einsum("pqr,rd,qd->pd", q.covariance, rule.slopes, rule.slopes, optimize=True)
-        variance = moved[q.pattern] + np.diagonal(rule.covariance)
+        variance = moved[q.pattern] + rule.variance()
         return mean, scaling.undo_std(np.sqrt(variance))
 
     def _draw_positions(
@@ -260,9 +263,8 @@ class CanonicalEstimator(Generation):
     def _draw_at(
         self, view: int, x: Float[np.ndarray, "S N Q"], rng: np.random.RandomState
     ) -> Float[np.ndarray, "S N D"]:
-        rule = self._rule_at(view)
-        mean = rule.mean + (x.reshape(-1, x.shape[-1]) - rule.centre) @ rule.slopes
-        drawn = self._answer(view, mean, rule.covariance, False, False, 1, rng)[0]
+        flat = x.reshape(-1, x.shape[-1])
+        drawn = self._answer(view, self._rule_at(view), flat, False, False, 1, rng)[0]
         return drawn.reshape(*x.shape[:2], -1)
 
 

@@ -12,7 +12,8 @@ from sklearn.decomposition import PCA
 
 from ..errors import OptionError
 from .emission import CorrelatedNoise
-from .gaussian import LinearGaussian, Tables, independent
+from .gaussian import LinearGaussian, independent
+from .patterns import Tables
 
 LEAST_NOISE = 1e-9  # one minus the largest squared canonical correlation a PCCA may have
 

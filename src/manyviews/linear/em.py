@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .emission import CorrelatedNoise, Emission, IndependentNoise, Latent, second_moments
-from .gaussian import LinearGaussian, Patterns, Tables, find_patterns, independent
+from .gaussian import LinearGaussian, independent
+from .patterns import Tables, distinct, find_patterns, members
 
 PATIENCE = 5  # iterations whose gains must all be small
 
@@ -70,7 +71,7 @@ def expectation_maximisation(
             if calm >= PATIENCE:
                 result.converged = True
                 break
-        result.model = _maximise(tables, model, q, patterns, rows, weights, shared_variance, floor)
+        result.model = _maximise(tables, model, q, rows, weights, shared_variance, floor)
     result.seconds = time.perf_counter() - began
     return result
 
@@ -79,7 +80,6 @@ def _maximise(
     tables: Tables,
     model: LinearGaussian,
     q: Latent,
-    patterns: Patterns,
     rows: Sequence[np.ndarray],
     weights: Sequence[float],
     shared_variance: bool,
@@ -159,18 +159,14 @@ def _correlated_step(
     X = np.hstack([q.mean[rows], np.ones((len(rows), 1))])
     own = np.zeros((D, Q + 1))
     squares = weight * np.eye(D)
-    same: dict[bytes, list[int]] = {}
-    for place, y in enumerate(filled):
-        if np.isnan(y).any():
-            same.setdefault(np.isnan(y).tobytes(), []).append(place)
-    for alike in same.values():
-        places = np.array(alike)
-        lost = np.isnan(filled[places[0]])
+    first, index = distinct(~np.isnan(filled))
+    for example, places in zip(first, members(index, len(first)), strict=True):
+        lost = np.isnan(filled[example])
+        if not lost.any():
+            continue
         B, G, rest = view.conditional(~lost)
-        known = filled[np.ix_(places, np.flatnonzero(~lost))] - view.mean[~lost]
-        filled[np.ix_(places, np.flatnonzero(lost))] = (
-            view.mean[lost] + known @ B.T + X[places, :Q] @ G.T
-        )
+        known = filled[np.ix_(places, ~lost)] - view.mean[~lost]
+        filled[np.ix_(places, lost)] = view.mean[lost] + known @ B.T + X[places, :Q] @ G.T
         V = q.covariance[q.pattern[rows[places]]].sum(axis=0)
         own[lost, :Q] += G @ V
         squares[np.ix_(lost, lost)] += G @ V @ G.T + len(places) * rest

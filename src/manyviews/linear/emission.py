@@ -1,13 +1,14 @@
 """One view of a linear-Gaussian model, y = W x + μ + e, and what its values say of x."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.linalg import solve_triangular
 
 from ..io import register_record
+from .patterns import distinct, members
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -18,6 +19,10 @@ class Evidence(NamedTuple):
     precision: Float[np.ndarray, "P Q Q"]
     linear: Float[np.ndarray, "N Q"]
     constant: Float[np.ndarray, " N"]
+
+    def raised(self, power: float) -> "Evidence":
+        """The evidence of p(y | x) to a power."""
+        return Evidence(power * self.precision, power * self.linear, power * self.constant)
 
 
 class Latent(NamedTuple):
@@ -38,6 +43,15 @@ class Latent(NamedTuple):
         roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         noise = rng.standard_normal((n_samples, *self.mean.shape))
         return self.mean + np.einsum("nqr,snr->snq", roots[self.pattern], noise)
+
+
+def known_positions(mean: Float[np.ndarray, "N Q"], std: Any = None) -> Latent:
+    """Positions that are known, or known up to a standard deviation."""
+    n_rows, Q = mean.shape
+    if std is None:
+        return Latent(mean, np.zeros((1, Q, Q)), np.zeros(n_rows, int))
+    spread = np.broadcast_to(np.asarray(std, dtype=np.float64), mean.shape)
+    return Latent(mean, spread[:, :, None] ** 2 * np.eye(Q), np.arange(n_rows))
 
 
 @register_record
@@ -100,8 +114,8 @@ class IndependentNoise:
         self, x: Float[np.ndarray, "S Q"], rng: np.random.RandomState
     ) -> Float[np.ndarray, "S D"]:
         """Draws of y - ⟨y⟩ at known positions."""
-        known = Latent(x, np.zeros((1, x.shape[1], x.shape[1])), np.zeros(len(x), int))
-        return rng.standard_normal((len(x), len(self.mean))) * np.sqrt(self.variances(known))
+        spread = np.sqrt(self.variances(known_positions(x)))
+        return rng.standard_normal((len(x), len(self.mean))) * spread
 
     def fill(
         self, Y: Float[np.ndarray, "N D"], q: Latent
@@ -150,8 +164,10 @@ class CorrelatedNoise:
         Q = self.loadings.shape[1]
         precision = np.zeros((len(masks), Q, Q))
         linear, constant = np.zeros((len(Y), Q)), np.zeros(len(Y))
-        for here, rows in _by_view_pattern(masks, pattern):
-            mask = masks[here[0]]
+        first, kind = distinct(masks)
+        rows_of = members(kind[pattern], len(first))
+        for example, here, rows in zip(first, members(kind, len(first)), rows_of, strict=True):
+            mask = masks[example]
             if not mask.any():
                 continue
             L = np.linalg.cholesky(self.covariance[np.ix_(mask, mask)])
@@ -189,15 +205,17 @@ class CorrelatedNoise:
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         """Mean and variance of the missing values, given x *and* the row's observed noise."""
         mean, variance = self.expected(q), self.variances(q)
-        for row, y in enumerate(Y):
-            seen = ~np.isnan(y)
+        first, kind = distinct(~np.isnan(Y))
+        for example, rows in zip(first, members(kind, len(first)), strict=True):
+            seen = ~np.isnan(Y[example])
             if not seen.any() or seen.all():
                 continue
             B, G, rest = self.conditional(seen)
-            V = q.covariance[q.pattern[row]]
-            gap = y[seen] - mean[row, seen]
-            mean[row, ~seen] += B @ gap
-            variance[row, ~seen] = np.diagonal(rest) + np.einsum("dq,qr,dr->d", G, V, G)
+            gap = Y[np.ix_(rows, seen)] - mean[np.ix_(rows, seen)]
+            mean[np.ix_(rows, ~seen)] += gap @ B.T
+            V = q.covariance[q.pattern[rows]]
+            moved = np.einsum("dq,nqr,dr->nd", G, V, G, optimize=True)
+            variance[np.ix_(rows, ~seen)] = np.diagonal(rest) + moved
         return mean, variance
 
     def conditional(
@@ -224,15 +242,3 @@ def second_moments(q: Latent) -> Float[np.ndarray, "N _"]:
     moments = extended[:, :, None] * extended[:, None, :]
     moments[:, :Q, :Q] += q.covariance[q.pattern]
     return moments.reshape(n_rows, -1)
-
-
-def _by_view_pattern(
-    masks: Bool[np.ndarray, "P D"], pattern: Int[np.ndarray, " N"]
-) -> list[tuple[Int[np.ndarray, " p"], Int[np.ndarray, " n"]]]:
-    """Patterns (and their rows) that look alike in one view, together."""
-    same: dict[bytes, list[int]] = {}
-    for place, mask in enumerate(masks):
-        same.setdefault(mask.tobytes(), []).append(place)
-    return [
-        (np.array(places), np.flatnonzero(np.isin(pattern, places))) for places in same.values()
-    ]

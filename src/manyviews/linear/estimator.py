@@ -14,8 +14,9 @@ from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..models.explain import Fitted
 from ..models.fitted import ACTIVE_THRESHOLD, FittedModel
-from .emission import Latent
-from .gaussian import LinearGaussian, Tables
+from .emission import Latent, known_positions
+from .gaussian import LinearGaussian
+from .patterns import Tables
 
 NOISE_FLOOR = 1e-6  # of a view's variance
 LARGEST_COVARIANCE = 5_000  # columns; beyond, one row's covariance takes 200 MB
@@ -82,7 +83,11 @@ class LinearEstimator(FittedModel):
     # ------------------------------------------------------------------ new rows
 
     def _infer(self, scaled: Tables) -> Latent:
-        return self.core_.model.infer(scaled)[0]
+        return self.core_.model.infer(scaled, powers=self._powers())[0]
+
+    def _powers(self) -> Sequence[float] | None:
+        """The exponents of the views' evidence on latent positions, if not one."""
+        return None
 
     def _score_rows(self, scaled: Tables) -> Float[np.ndarray, " N"]:
         """Log density of every row's observed values, in the units of the data."""
@@ -103,11 +108,8 @@ class LinearEstimator(FittedModel):
                 raise OptionError("ask for samples or for moments, not for both")
             rng = self._rng(seed)
             return self._draw_at(view, q.draw(n_samples, rng), rng)
-        if cov and len(emission.mean) > LARGEST_COVARIANCE:
-            raise OptionError(
-                f"the full covariance of {len(emission.mean)} columns does not fit into "
-                "memory; ask for return_std or for samples"
-            )
+        if cov:
+            refuse_large_covariance(len(emission.mean))
         mean = scaling.undo(emission.expected(q))
         if cov:
             return mean, scaling.undo_covariance(emission.covariances(q))
@@ -130,12 +132,7 @@ class LinearEstimator(FittedModel):
         return self._scalings[view].undo(values).reshape(*x.shape[:2], -1)
 
     def _positions(self, X: Any, latent_std: Any = None) -> Latent:
-        mean = self._checked_positions(X)
-        n_rows, Q = mean.shape
-        if latent_std is None:
-            return Latent(mean, np.zeros((1, Q, Q)), np.zeros(n_rows, int))
-        std = np.broadcast_to(np.asarray(latent_std, dtype=np.float64), mean.shape)
-        return Latent(mean, std[:, :, None] ** 2 * np.eye(Q), np.arange(n_rows))
+        return known_positions(self._checked_positions(X), latent_std)
 
     def _draw_positions(
         self, n_samples: int, latent: str, rng: np.random.RandomState
@@ -148,6 +145,15 @@ class LinearEstimator(FittedModel):
         q = self._infer(self.core_.data)
         rows = rng.randint(len(q.mean), size=n_samples)
         return Latent(q.mean[rows], q.covariance, q.pattern[rows]).draw(1, rng)[0]
+
+
+def refuse_large_covariance(n_columns: int) -> None:
+    """One row's covariance has to fit into memory."""
+    if n_columns > LARGEST_COVARIANCE:
+        raise OptionError(
+            f"the full covariance of {n_columns} columns does not fit into memory; ask for "
+            "return_std or for samples"
+        )
 
 
 def warn_unconverged(model: Any) -> None:

@@ -2,32 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
 from ..io import register_record
 from .emission import Emission, IndependentNoise, Latent
-
-Tables = Sequence[Float[np.ndarray, "N _"]]
-
-
-class Patterns(NamedTuple):
-    """Which values are observed: the distinct patterns of every view, and whose row has which."""
-
-    masks: list[Bool[np.ndarray, "P _"]]
-    rows: Int[np.ndarray, " N"]
-
-
-def find_patterns(rows: Tables) -> Patterns:
-    """Group rows by the values they lack, over all views."""
-    observed = [~np.isnan(Y) for Y in rows]
-    if all(seen.all() for seen in observed):
-        return Patterns([seen[:1] for seen in observed], np.zeros(len(rows[0]), int))
-    packed = np.packbits(np.hstack(observed), axis=1)
-    _, first, index = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    return Patterns([seen[first] for seen in observed], index.reshape(-1))
+from .patterns import Patterns, Tables, find_patterns
 
 
 @register_record
@@ -49,11 +30,19 @@ class LinearGaussian:
         return self.views[0].loadings.shape[1]
 
     def infer(
-        self, rows: Tables, patterns: Patterns | None = None
+        self,
+        rows: Tables,
+        patterns: Patterns | None = None,
+        powers: Sequence[float] | None = None,
     ) -> tuple[Latent, Float[np.ndarray, " N"]]:
-        """The posterior of x and the log density of every row (NaN is missing)."""
+        """The posterior of x and the log density of every row (NaN is missing).
+
+        A power raises a view's density to it: less than one, if its noise is not independent.
+        """
         masks, index = find_patterns(rows) if patterns is None else patterns
         parts = [v.evidence(Y, m, index) for v, Y, m in zip(self.views, rows, masks, strict=True)]
+        if powers is not None:
+            parts = [part.raised(power) for part, power in zip(parts, powers, strict=True)]
         precision = np.eye(self.n_components) + sum(part.precision for part in parts)
         h = sum(part.linear for part in parts)
         covariance = np.linalg.inv(precision)

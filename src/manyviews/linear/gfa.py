@@ -7,6 +7,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from ..errors import OptionError
+from ..inference.independence import independent_share
 from ..io import register_record
 from .estimator import fit_info, refuse_thin_columns
 from .many_views import LinearViews
@@ -39,6 +41,10 @@ class GroupFactorAnalysis(LinearViews):
         Divide each centred view by one number, by one per column, or not at all.
     align : {"union", "intersection"}, default="union"
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
+    evidence_power : float, "auto" or dict by view, default=1.0
+        Exponent, at most one, of what a view's values say of the latent position of a sample,
+        after the fit; as in :class:`~manyviews.MRD`. Where residuals are correlated, one makes
+        positions look too certain; ``"auto"`` reads it off the training residuals.
     n_restarts : int, default=1
         The first start is PCA of all views side by side, others are random; the one of the
         highest bound is kept.
@@ -73,6 +79,7 @@ class GroupFactorAnalysis(LinearViews):
     _parameter_constraints: dict[str, list[Any]] = {
         **VIEWS_CONSTRAINTS,
         "noise": [StrOptions({"column", "view"})],
+        "evidence_power": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"}), dict],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -86,6 +93,7 @@ class GroupFactorAnalysis(LinearViews):
         noise: str = "view",
         scaling: str | dict[str, str] = "view",
         align: str = "union",
+        evidence_power: float | str | dict[str, float | str] = 1.0,
         n_restarts: int = 1,
         max_iter: int = 2000,
         tol: float = 1e-5,
@@ -95,6 +103,7 @@ class GroupFactorAnalysis(LinearViews):
         self.noise = noise
         self.scaling = scaling
         self.align = align
+        self.evidence_power = evidence_power
         self.n_restarts = n_restarts
         self.max_iter = max_iter
         self.tol = tol
@@ -124,6 +133,21 @@ class GroupFactorAnalysis(LinearViews):
         )
         self.relevance_values_ = self._publish(best.model, tables, info)
         return self
+
+    def _powers(self) -> list[float] | None:
+        asked = self._by_view(self.evidence_power, "evidence_power", 1.0)
+        if all(power == 1.0 for power in asked):
+            return None
+        model, data = self.core_.model, self.core_.data
+        q = model.infer(data)[0]
+        powers = []
+        for view, Y, power in zip(model.views, data, asked, strict=True):
+            if power == "auto":
+                power = independent_share(Y - view.expected(q))
+            elif isinstance(power, str) or not 0.0 < power <= 1.0:
+                raise OptionError(f"evidence_power must be 'auto' or lie in (0, 1], got {power!r}")
+            powers.append(float(power))
+        return powers
 
 
 InterBatteryFactorAnalysis = GroupFactorAnalysis

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.extmath import randomized_svd
 
-from .gaussian import Tables
+from .patterns import Tables
 
 
 def starting_positions(

@@ -8,7 +8,8 @@ from jaxtyping import Float
 from scipy.special import digamma, gammaln, polygamma
 
 from .emission import IndependentNoise, Latent, second_moments
-from .gaussian import LinearGaussian, Tables, find_patterns
+from .gaussian import LinearGaussian
+from .patterns import Tables, find_patterns
 from .rotation import best_rotation
 from .small_inverses import small_inverses
 
