@@ -8,7 +8,7 @@ from importlib.metadata import version  # noqa: E402
 
 from . import errors, kernels  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
-from .models import MRD, BayesianGPLVM, MRDClassifier  # noqa: E402
+from .models import MRD, BayesianGPLVM, MRDClassifier, UncertainGPRegressor  # noqa: E402
 from .models.files import load  # noqa: E402
 
 __version__ = version("manyviews")
@@ -18,6 +18,7 @@ __all__ = [
     "BayesianGPLVM",
     "MRDClassifier",
     "Stage",
+    "UncertainGPRegressor",
     "__version__",
     "errors",
     "kernels",

@@ -4,5 +4,6 @@ from . import records
 from .bayesian_gplvm import BayesianGPLVM
 from .mrd import MRD
 from .mrd_classifier import MRDClassifier
+from .uncertain_gp import UncertainGPRegressor
 
-__all__ = ["MRD", "BayesianGPLVM", "MRDClassifier", "records"]
+__all__ = ["MRD", "BayesianGPLVM", "MRDClassifier", "UncertainGPRegressor", "records"]

@@ -1,0 +1,117 @@
+"""Regression on inputs that are noisy or partly missing: its start and its fit (002 §6)."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from ..errors import ConvergenceWarning
+from ..inference.bound import Model
+from ..inference.diagnostics import FitInfo
+from ..inference.initialise import inducing_inputs, initial_kernel
+from ..inference.input_gaussian import InputGaussian
+from ..inference.optimise import optimise
+from ..inference.stages import Stage
+from ..latent import UncertainInputs
+from ..mappings import CollapsedGP, Mapping, make_outputs
+from ..parameters import fix, with_positive_transform
+from .core import INITIAL_SIGNAL_TO_NOISE, FitOptions, FittedCore, fit_model
+
+FEWEST_COMPLETE = 10  # complete rows that a first model can be trained on
+SETTLE = 200  # iterations in which q(X) follows a mapping that is held, or the other way round
+
+
+@dataclass(frozen=True)
+class SeenInputs:
+    """Inputs as they were seen, in the model's scale: values (NaN = missing) and their noise."""
+
+    values: Float[np.ndarray, "N Q"]
+    noise: Float[np.ndarray, "..."]
+    """Variance of the noise, of a shape that broadcasts; zero where a value is exact."""
+    learn_noise: bool
+    gaussian: InputGaussian
+    """What is known of missing values."""
+
+    def rows(self, chosen: Bool[np.ndarray, " N"]) -> "SeenInputs":
+        """Some of the rows."""
+        noise = self.noise[chosen] if self.noise.shape[0] == len(self.values) else self.noise
+        return SeenInputs(self.values[chosen], noise, self.learn_noise, self.gaussian)
+
+    def latent(self) -> UncertainInputs:
+        """The latent space, q(X) at what the inputs alone say."""
+        missing = np.isnan(self.values)
+        noisy = ~missing & np.broadcast_to(self.noise > 0, missing.shape)
+        space = UncertainInputs(
+            self.gaussian.complete(self.values).filled,
+            noisy,
+            missing,
+            np.where(self.noise > 0, self.noise, 1.0),
+            self.gaussian.precision,
+        )
+        if not self.learn_noise:
+            space = fix(space, "noise")
+        return space if (noisy | missing).any() else fix(space)
+
+
+def regression_plan(max_iter: int) -> tuple[Stage, ...]:
+    """Let the lengthscales settle at a held signal-to-noise ratio, then free everything."""
+    held = ("noise", "kernel.*variance")
+    return Stage("lbfgs", min(50, max_iter), hold=held), Stage("lbfgs", max_iter)
+
+
+def joint_plans(max_iter: int) -> tuple[tuple[Stage, ...], ...]:
+    """For missing inputs: q(X) follows the first model's mapping (002 Algorithm 1), or the
+    mapping is learnt at what the inputs say of each other; then both together.
+    """
+    last, first = Stage("lbfgs", max_iter), min(SETTLE, max_iter)
+    return (
+        (Stage("lbfgs", first, hold=("views.*",)), last),
+        (Stage("lbfgs", first, hold=("latent.*",)), last),
+    )
+
+
+def fit_regression(
+    seen: SeenInputs, Y: Float[np.ndarray, "N D"], options: FitOptions
+) -> tuple[FittedCore, FitInfo]:
+    """Fit q(X) of the inputs and a GP from them to the outputs.
+
+    With missing inputs and enough complete rows, restarts alternate between Algorithm 1 of 002
+    (a first model of the complete rows places the others) and a start from imputed inputs.
+    """
+    filled = seen.gaussian.complete(seen.values).filled
+    complete = ~np.isnan(seen.values).any(axis=1)
+    staged = not complete.all() and complete.sum() >= FEWEST_COMPLETE
+
+    def mapping(restart: int) -> Mapping:
+        rng = np.random.default_rng([options.seed, restart])
+        Z = inducing_inputs(filled, options.n_inducing[0], options.inducing, rng)  # type: ignore[arg-type]
+        variance = float(np.nanvar(Y))
+        kernel = initial_kernel(options.kernels[0], filled, variance)
+        noise = variance / INITIAL_SIGNAL_TO_NOISE
+        floor = options.noise_floors[0] * variance
+        return CollapsedGP(kernel, Z, noise, options.jitter, floor)
+
+    def start(restart: int) -> Model:
+        view = mapping(restart)
+        if staged and restart % 2 == 0:
+            view = _fitted_mapping(seen.rows(complete), Y[complete], view, options)
+        model = Model(seen.latent(), (view,))
+        return with_positive_transform(model, options.positive)
+
+    return fit_model(start, [Y], ["y"], options, [seen.values, seen.noise])
+
+
+def _fitted_mapping(
+    seen: SeenInputs, Y: Float[np.ndarray, "N D"], view: Mapping, options: FitOptions
+) -> Mapping:
+    """The mapping of a model of these rows alone."""
+    model = with_positive_transform(Model(seen.latent(), (view,)), options.positive)
+    plan = regression_plan(options.plans[0][-1].iterations)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted, _ = optimise(
+            lambda _: model, (make_outputs(Y, options.missing),), plan,  # type: ignore[arg-type]
+            tolerance=options.tolerance,
+        )  # fmt: skip
+    return fitted.views[0]
