@@ -8,13 +8,20 @@ from importlib.metadata import version  # noqa: E402
 
 from . import errors, kernels  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
-from .models import MRD, BayesianGPLVM, MRDClassifier, UncertainGPRegressor  # noqa: E402
+from .models import (  # noqa: E402
+    MRD,
+    AutoregressiveGP,
+    BayesianGPLVM,
+    MRDClassifier,
+    UncertainGPRegressor,
+)
 from .models.files import load  # noqa: E402
 
 __version__ = version("manyviews")
 
 __all__ = [
     "MRD",
+    "AutoregressiveGP",
     "BayesianGPLVM",
     "MRDClassifier",
     "Stage",

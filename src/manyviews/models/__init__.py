@@ -1,9 +1,17 @@
 """Scikit-learn style estimators."""
 
 from . import records
+from .autoregressive import AutoregressiveGP
 from .bayesian_gplvm import BayesianGPLVM
 from .mrd import MRD
 from .mrd_classifier import MRDClassifier
 from .uncertain_gp import UncertainGPRegressor
 
-__all__ = ["MRD", "BayesianGPLVM", "MRDClassifier", "UncertainGPRegressor", "records"]
+__all__ = [
+    "MRD",
+    "AutoregressiveGP",
+    "BayesianGPLVM",
+    "MRDClassifier",
+    "UncertainGPRegressor",
+    "records",
+]

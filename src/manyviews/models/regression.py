@@ -3,22 +3,29 @@
 import warnings
 from dataclasses import dataclass
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float
 
 from ..errors import ConvergenceWarning
+from ..expectations import Gaussian
 from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
 from ..inference.initialise import inducing_inputs, initial_kernel
 from ..inference.input_gaussian import InputGaussian
+from ..inference.neighbours import nearest_rows
+from ..inference.new_points import infer_new_points
 from ..inference.optimise import optimise
 from ..inference.stages import Stage
-from ..latent import UncertainInputs
+from ..latent import UncertainInputs, marginals
+from ..latent.uncertain import PINNED
 from ..mappings import CollapsedGP, Mapping, make_outputs
 from ..parameters import fix, with_positive_transform
 from .core import INITIAL_SIGNAL_TO_NOISE, FitOptions, FittedCore, fit_model
 
 FEWEST_COMPLETE = 10  # complete rows that a first model can be trained on
+NEIGHBOURS = 5  # complete rows that missing inputs are sought from
 SETTLE = 200  # iterations in which q(X) follows a mapping that is held, or the other way round
 
 
@@ -93,25 +100,56 @@ def fit_regression(
         return CollapsedGP(kernel, Z, noise, options.jitter, floor)
 
     def start(restart: int) -> Model:
-        view = mapping(restart)
+        view, latent = mapping(restart), seen.latent()
         if staged and restart % 2 == 0:
-            view = _fitted_mapping(seen.rows(complete), Y[complete], view, options)
-        model = Model(seen.latent(), (view,))
-        return with_positive_transform(model, options.positive)
+            first = _first_model(seen.rows(complete), Y[complete], view, options)
+            latent, view = _placed(latent, first, seen, Y, complete), first.views[0]
+        return with_positive_transform(Model(latent, (view,)), options.positive)
 
     return fit_model(start, [Y], ["y"], options, [seen.values, seen.noise])
 
 
-def _fitted_mapping(
+def _first_model(
     seen: SeenInputs, Y: Float[np.ndarray, "N D"], view: Mapping, options: FitOptions
-) -> Mapping:
-    """The mapping of a model of these rows alone."""
+) -> Model:
+    """A model of the complete rows alone (002 Algorithm 1, line 5)."""
     model = with_positive_transform(Model(seen.latent(), (view,)), options.positive)
     plan = regression_plan(options.plans[0][-1].iterations)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted, _ = optimise(
-            lambda _: model, (make_outputs(Y, options.missing),), plan,  # type: ignore[arg-type]
-            tolerance=options.tolerance,
-        )  # fmt: skip
-    return fitted.views[0]
+        outputs = (make_outputs(Y, options.missing),)  # type: ignore[arg-type]
+        return optimise(lambda _: model, outputs, plan, tolerance=options.tolerance)[0]
+
+
+def _placed(
+    latent: UncertainInputs,
+    first: Model,
+    seen: SeenInputs,
+    Y: Float[np.ndarray, "N D"],
+    complete: Bool[np.ndarray, " N"],
+) -> UncertainInputs:
+    """q(X) of the incomplete rows as the first model infers it from their outputs (lines 6-14).
+
+    Missing coordinates are sought from what the other inputs say, and from those of the complete
+    rows that look most alike.
+    """
+    gaps = ~complete
+    outputs = make_outputs(Y[complete])
+    posterior = first.views[0].posterior(marginals(first.latent), outputs)
+    values, known = seen.values[gaps], marginals(latent)[jnp.asarray(np.flatnonzero(gaps))]
+    near = nearest_rows((Y[gaps], values), (Y[complete], seen.values[complete]), NEIGHBOURS)
+    missing = np.isnan(values)[:, None, :]
+    own, spread = np.asarray(known.mean)[:, None, :], np.asarray(known.variance)[:, None, :]
+    means = np.concatenate([own, np.where(missing, seen.values[complete][near], own)], axis=1)
+    narrow = np.broadcast_to(np.where(missing, 0.1 * spread, spread), means[:, 1:].shape)
+    variances = np.concatenate([spread, narrow], axis=1)
+    Q, places = means.shape[2], np.arange(means[..., 0].size).reshape(means.shape[:2])
+    starts = Gaussian(jnp.asarray(means.reshape(-1, Q)), jnp.asarray(variances.reshape(-1, Q)))
+    found = infer_new_points(known, starts, (posterior,), (Y[gaps],), places).q
+    mean, variance = np.array(latent.mean.value), np.array(latent.variance.value)
+    mean[gaps], variance[gaps] = found.mean, np.maximum(found.variance, PINNED)
+    return eqx.tree_at(
+        lambda space: (space.mean, space.variance),
+        latent,
+        (latent.mean.with_value(mean), latent.variance.with_value(variance)),
+    )

@@ -154,17 +154,17 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
         """
         self._validate_params()
         Z, Y = self._check_training(X, y)
+        usable = ~np.isnan(Z).all(axis=1) & ~np.isnan(Y).all(axis=1)
+        if np.isnan(Y[usable]).all(axis=0).any():
+            raise DataError("an output has no value in any row that has inputs: leave it out")
         self.input_scaling_ = Scaling.fit(Z, "column")
-        self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
+        self.scaling_ = Scaling.fit(Y[usable], self.scaling)  # type: ignore[arg-type]
         values, outputs = self.input_scaling_.apply(Z), self.scaling_.apply(Y)
         told = InputGaussian.fit if self.missing_inputs == "gaussian" else InputGaussian.independent
         self.input_gaussian_ = told(values)
         noise = self._training_noise(Z.shape, X_std)
-        usable = ~np.isnan(values).all(axis=1) & ~np.isnan(outputs).all(axis=1)
         learnt = self.input_noise != "known"
         seen = SeenInputs(values, noise, learnt, self.input_gaussian_).rows(usable)
-        if np.isnan(outputs[usable]).all(axis=0).any():
-            raise DataError("an output has no value in any row that has inputs: leave it out")
         self.core_, self.fit_info_ = fit_regression(seen, outputs[usable], self._options(seen))
         self.relevance_ = self._publish_core()[0]
         self._publish_inputs(values, usable, noise)
@@ -187,8 +187,6 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
         self.single_target_ = Y.ndim == 1
         Y = Y.reshape(len(Y), -1)
         check_training_columns(Z, "X", getattr(self, "feature_names_in_", None))
-        if np.isnan(Y).all(axis=0).any():
-            raise DataError("an output has no value at all: leave it out")
         return Z, Y
 
     def _training_noise(
