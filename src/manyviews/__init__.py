@@ -12,6 +12,7 @@ from .models import (  # noqa: E402
     MRD,
     AutoregressiveGP,
     BayesianGPLVM,
+    GenerativeClassifier,
     MRDClassifier,
     UncertainGPRegressor,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "MRD",
     "AutoregressiveGP",
     "BayesianGPLVM",
+    "GenerativeClassifier",
     "MRDClassifier",
     "Stage",
     "UncertainGPRegressor",

@@ -3,6 +3,7 @@
 from . import records
 from .autoregressive import AutoregressiveGP
 from .bayesian_gplvm import BayesianGPLVM
+from .generative_classifier import GenerativeClassifier
 from .mrd import MRD
 from .mrd_classifier import MRDClassifier
 from .uncertain_gp import UncertainGPRegressor
@@ -11,6 +12,7 @@ __all__ = [
     "MRD",
     "AutoregressiveGP",
     "BayesianGPLVM",
+    "GenerativeClassifier",
     "MRDClassifier",
     "UncertainGPRegressor",
     "records",

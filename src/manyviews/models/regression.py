@@ -21,7 +21,8 @@ from ..inference.stages import Stage
 from ..latent import UncertainInputs, marginals
 from ..latent.uncertain import PINNED
 from ..mappings import CollapsedGP, Mapping, make_outputs
-from ..parameters import fix, with_positive_transform
+from ..kernels import Kernel
+from ..parameters import Parameter, fix, map_parameters, with_positive_transform
 from .core import INITIAL_SIGNAL_TO_NOISE, FitOptions, FittedCore, fit_model
 
 FEWEST_COMPLETE = 10  # complete rows that a first model can be trained on
@@ -62,9 +63,8 @@ class SeenInputs:
 
 
 def regression_plan(max_iter: int) -> tuple[Stage, ...]:
-    """Let the lengthscales settle at a held signal-to-noise ratio, then free everything."""
-    held = ("noise", "kernel.*variance")
-    return Stage("lbfgs", min(50, max_iter), hold=held), Stage("lbfgs", max_iter)
+    """Roam, then converge: Adam leaves the poor optima of many lengthscales behind."""
+    return Stage("adam", min(500, max_iter)), Stage("lbfgs", max_iter)
 
 
 def joint_plans(max_iter: int) -> tuple[tuple[Stage, ...], ...]:
@@ -94,7 +94,7 @@ def fit_regression(
         rng = np.random.default_rng([options.seed, restart])
         Z = inducing_inputs(filled, options.n_inducing[0], options.inducing, rng)  # type: ignore[arg-type]
         variance = float(np.nanvar(Y))
-        kernel = initial_kernel(options.kernels[0], filled, variance)
+        kernel = _wide_kernel(options.kernels[0], filled, variance)
         noise = variance / INITIAL_SIGNAL_TO_NOISE
         floor = options.noise_floors[0] * variance
         return CollapsedGP(kernel, Z, noise, options.jitter, floor)
@@ -107,6 +107,19 @@ def fit_regression(
         return with_positive_transform(Model(latent, (view,)), options.positive)
 
     return fit_model(start, [Y], ["y"], options, [seen.values, seen.noise])
+
+
+def _wide_kernel(kernel: str | Kernel, X: Float[np.ndarray, "N Q"], variance: float) -> Kernel:
+    """A named kernel starts with lengthscales that grow as distances in Q dimensions do."""
+    started = initial_kernel(kernel, X, variance)
+    if isinstance(kernel, Kernel):
+        return started
+
+    def widen(name: str, p: Parameter) -> Parameter:
+        wide = name.split(".")[-1] == "lengthscale"
+        return p.with_value(p.value * np.sqrt(X.shape[1])) if wide else p
+
+    return map_parameters(widen, started)
 
 
 def _first_model(
