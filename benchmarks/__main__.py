@@ -10,7 +10,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-NAMES = ("agreement", "evaluation", "missing", "time_to_bound", "new_points", "dynamics")
+NAMES = (
+    "agreement",
+    "evaluation",
+    "missing",
+    "time_to_bound",
+    "new_points",
+    "dynamics",
+    "uncertain",
+)
 
 
 def main() -> int:

@@ -43,7 +43,8 @@ class AutoregressiveGP(BaseEstimator):
     window : int, default=10
         The number τ of past values that a value depends on.
     estimator : UncertainGPRegressor, optional
-        The regression; its options are reached as ``estimator__n_inducing`` and so on.
+        The regression; its options are reached as ``estimator__n_inducing`` and so on. Default:
+        ``UncertainGPRegressor(kernel="rbf + linear")``, as most of a value is linear in the last.
     propagation : {"augmented", "girard", "naive"}, default="augmented"
 
     Attributes
@@ -109,7 +110,8 @@ class AutoregressiveGP(BaseEstimator):
             raise DataError(
                 f"no series is longer than the window of {self.window}: take a shorter one"
             )
-        model = UncertainGPRegressor() if self.estimator is None else clone(self.estimator)
+        default = UncertainGPRegressor(kernel="rbf + linear")
+        model = default if self.estimator is None else clone(self.estimator)
         self.model_ = model.fit(inputs, targets)
         return self
 
@@ -247,7 +249,9 @@ class AutoregressiveGP(BaseEstimator):
     ) -> Float[np.ndarray, "T E"]:
         if given is None:
             if n_columns:
-                raise DataError(f"the model needs its {n_columns} exogenous inputs at {n_rows} times")
+                raise DataError(
+                    f"the model needs its {n_columns} exogenous inputs at {n_rows} times"
+                )
             return np.zeros((n_rows, 0))
         values = check_array(given, dtype=np.float64, ensure_2d=False, input_name="exogenous")
         values = values.reshape(len(values), -1)

@@ -107,7 +107,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             rows = table[code == place]
             if len(rows) < MIN_SAMPLES:
                 raise DataError(
-                    f"class {label!r} has {len(rows)} rows; a density needs {MIN_SAMPLES} or more"
+                    f"class {np.asarray(label).item()!r} has {len(rows)} rows; a density needs {MIN_SAMPLES} or more"
                 )
             model = self._new_model(len(rows))
             with warnings.catch_warnings():  # constant within a class is what tells it from others
@@ -118,6 +118,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _new_model(self, n_rows: int) -> Any:
         if self.estimator is None:
             return BayesianGPLVM(signal_check="off")
+        if not hasattr(self.estimator, "score_samples"):
+            raise OptionError(
+                f"{type(self.estimator).__name__} has no score_samples: it is no density model"
+            )
         model = clone(self.estimator)
         inducing = getattr(model, "n_inducing", None)
         if isinstance(inducing, int):  # a rare class has fewer rows than that
@@ -207,7 +211,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, reset: bool) -> Float[np.ndarray, "N D"]:
         table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
-        check_values(table, "X", getattr(self, "feature_names_in_", None), getattr(X, "index", None))
+        check_values(
+            table, "X", getattr(self, "feature_names_in_", None), getattr(X, "index", None)
+        )
         return table
 
     def __sklearn_tags__(self) -> Any:

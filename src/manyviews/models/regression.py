@@ -26,6 +26,7 @@ from ..parameters import Parameter, fix, map_parameters, with_positive_transform
 from .core import INITIAL_SIGNAL_TO_NOISE, FitOptions, FittedCore, fit_model
 
 FEWEST_COMPLETE = 10  # complete rows that a first model can be trained on
+ENOUGH_COMPLETE = 30  # complete rows from which a mapping is learnt as it will stay
 NEIGHBOURS = 5  # complete rows that missing inputs are sought from
 SETTLE = 200  # iterations in which q(X) follows a mapping that is held, or the other way round
 
@@ -67,10 +68,13 @@ def regression_plan(max_iter: int) -> tuple[Stage, ...]:
     return Stage("adam", min(500, max_iter)), Stage("lbfgs", max_iter)
 
 
-def joint_plans(max_iter: int) -> tuple[tuple[Stage, ...], ...]:
-    """For missing inputs: q(X) follows the first model's mapping (002 Algorithm 1), or the
-    mapping is learnt at what the inputs say of each other; then both together.
+def joint_plans(max_iter: int, learn_from: str) -> tuple[tuple[Stage, ...], ...]:
+    """For missing inputs: q(X) follows the first model's mapping (002 Algorithm 1). Then, with
+    ``learn_from="all"``, both are trained together; and every other restart first learns the
+    mapping at what the inputs say of each other.
     """
+    if learn_from == "complete":
+        return ((Stage("lbfgs", max_iter, hold=("views.*",)),),)
     last, first = Stage("lbfgs", max_iter), min(SETTLE, max_iter)
     return (
         (Stage("lbfgs", first, hold=("views.*",)), last),
@@ -83,8 +87,8 @@ def fit_regression(
 ) -> tuple[FittedCore, FitInfo]:
     """Fit q(X) of the inputs and a GP from them to the outputs.
 
-    With missing inputs and enough complete rows, restarts alternate between Algorithm 1 of 002
-    (a first model of the complete rows places the others) and a start from imputed inputs.
+    With missing inputs and enough complete rows, a first model of those places the others (002
+    Algorithm 1); where there are two plans, every other restart begins from imputed inputs.
     """
     filled = seen.gaussian.complete(seen.values).filled
     complete = ~np.isnan(seen.values).any(axis=1)
@@ -101,7 +105,7 @@ def fit_regression(
 
     def start(restart: int) -> Model:
         view, latent = mapping(restart), seen.latent()
-        if staged and restart % 2 == 0:
+        if staged and restart % len(options.plans) == 0:
             first = _first_model(seen.rows(complete), Y[complete], view, options)
             latent, view = _placed(latent, first, seen, Y, complete), first.views[0]
         return with_positive_transform(Model(latent, (view,)), options.positive)

@@ -24,7 +24,14 @@ from ..latent.uncertain import PINNED
 from ..linalg import DEFAULT_JITTER
 from .base import DEFAULT_NOISE_FLOOR, MIN_SAMPLES, VariationalEstimator
 from .core import FitOptions
-from .regression import SeenInputs, fit_regression, joint_plans, regression_plan
+from .regression import (
+    ENOUGH_COMPLETE,
+    FEWEST_COMPLETE,
+    SeenInputs,
+    fit_regression,
+    joint_plans,
+    regression_plan,
+)
 
 INITIAL_INPUT_STD = 0.1  # of a column's, where the noise is to be learnt
 LEARNT_SHAPES = {"shared": (0, 1), "column": (0,), "row": (1,)}
@@ -52,6 +59,11 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
     missing_inputs : {"gaussian", "independent"}, default="gaussian"
         What is known of missing inputs before y is seen: a Gaussian given the row's other inputs,
         fitted to all rows, or each column's mean and variance alone (as in 002).
+    learn_from : {"auto", "complete", "all"}, default="auto"
+        Rows that kernel, noise and inducing inputs are learnt from, where inputs are missing. The
+        others inform the function in either case; but in training, free inputs can be moved to
+        explain the noise of the outputs, and the function then gets worse as more are missing.
+        ``"auto"`` is ``"complete"`` if there are 30 complete rows; 002 has ``"all"``.
     inducing : {"kmeans", "subset"}, default="kmeans"
     scaling : {"column", "view", "none"}, default="column"
         How outputs are scaled; inputs are always standardised by column.
@@ -97,6 +109,7 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
         "kernel": [str, Kernel],
         "input_noise": [StrOptions({"known", *LEARNT_SHAPES})],
         "missing_inputs": [StrOptions({"gaussian", "independent"})],
+        "learn_from": [StrOptions({"auto", "complete", "all"})],
         "scaling": [StrOptions({"view", "column", "none"})],
         "noise_floor": [Interval(Real, 0, 1, closed="left")],
     }
@@ -111,6 +124,7 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
         kernel: str | Kernel = "rbf",
         input_noise: str = "known",
         missing_inputs: str = "gaussian",
+        learn_from: str = "auto",
         inducing: str = "kmeans",
         scaling: str = "column",
         noise_floor: float = DEFAULT_NOISE_FLOOR,
@@ -128,6 +142,7 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
         self.kernel = kernel
         self.input_noise = input_noise
         self.missing_inputs = missing_inputs
+        self.learn_from = learn_from
         self.inducing = inducing
         self.scaling = scaling
         self.noise_floor = noise_floor
@@ -224,7 +239,7 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
             raise OptionError(f"n_inducing={count} is more than the {n_samples} rows there are")
         plans = (regression_plan(int(self.max_iter)),)
         if np.isnan(seen.values).any():
-            plans = joint_plans(int(self.max_iter))
+            plans = joint_plans(int(self.max_iter), self._learn_from(seen))
         if self.stages is not None:
             plans = (tuple(self.stages),)
         return FitOptions(
@@ -244,6 +259,17 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
             verbose=int(self.verbose),
             checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
         )
+
+    def _learn_from(self, seen: SeenInputs) -> str:
+        count = int((~np.isnan(seen.values).any(axis=1)).sum())
+        if self.learn_from == "auto":
+            return "complete" if count >= ENOUGH_COMPLETE else "all"
+        if self.learn_from == "complete" and count < FEWEST_COMPLETE:
+            raise DataError(
+                f"learn_from='complete' needs {FEWEST_COMPLETE} rows without missing inputs, "
+                f"there are {count}: use 'all'"
+            )
+        return self.learn_from
 
     def _publish_inputs(
         self, values: Float[np.ndarray, "N Q"], usable: np.ndarray, noise: np.ndarray
@@ -299,10 +325,11 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
             mean, std = self.input_mean_, self.input_std_
         else:
             q = self._seen(X, X_std)
+            known = np.array(q.variance) <= PINNED
             if y is not None:
                 q = self._given_outputs(q, y)
-            variance = np.array(q.variance)
-            std = self.input_scaling_.undo_std(np.sqrt(np.where(variance <= PINNED, 0, variance)))
+            variance = np.where(known, 0.0, np.array(q.variance))
+            std = self.input_scaling_.undo_std(np.sqrt(variance))
             mean = self.input_scaling_.undo(np.array(q.mean))
         if isinstance(X, pd.DataFrame):
             mean = pd.DataFrame(mean, index=X.index, columns=X.columns)
