@@ -59,7 +59,7 @@ def test_missing_values_are_welcome(fitted, iris):
 
 def test_rejects(fitted, iris):
     X, _ = iris
-    strange = X[:3] + [[0, 8, 0, 8]]
+    strange = X[:3] + np.array([0, 8, 0, 8])
     assert fitted.reject(strange).all()
     assert fitted.reject(X[1::2]).mean() < 0.2
     labels = fitted.predict(np.vstack([X[:2], strange]), reject_label=-1)

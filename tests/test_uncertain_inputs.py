@@ -251,11 +251,11 @@ def test_unknown_noise_is_learnt(kind, shape):
     x = rng.uniform(-3, 3, size=(100, 1))
     y = np.concatenate([np.sin(2 * x), np.cos(2 * x)], axis=1) + 0.02 * rng.normal(size=(100, 2))
     z = x + 0.2 * rng.normal(size=x.shape)
-    model = UncertainGPRegressor(20, input_noise=kind, random_state=0).fit(z, y)
+    model = UncertainGPRegressor(15, input_noise=kind, tol=1e-3, random_state=0).fit(z, y)
     assert model.input_noise_std_.shape == shape
     assert 0.12 < np.sqrt(np.mean(model.input_noise_std_**2)) < 0.3
     assert np.abs(model.input_mean_ - x).mean() < 0.6 * np.abs(z - x).mean()
-    mean, std = model.predict(z[:5], return_std=True)  # new inputs are as noisy
+    std = model.predict(z[:5], return_std=True)[1]  # new inputs are as noisy
     sure = model.predict(z[:5], X_std=0.0, return_std=True)[1]
     assert (std > sure).all()
 
@@ -270,7 +270,7 @@ def test_frames_and_missing_outputs(rng):
     assert list(found.columns) == ["u", "v"]
     assert list(found.index) == list(X.index)
     assert np.abs(found["v"] + y).mean() < 0.2
-    mean, cov = model.predict(X.iloc[:3], X_std=0.3, return_cov=True)
+    _, cov = model.predict(X.iloc[:3], X_std=0.3, return_cov=True)
     assert cov.shape == (3, 2, 2)
     assert (cov[:, 0, 1] < 0).all()  # v is minus u, whatever the input
     assert model.infer_inputs(X.iloc[:2]).columns.tolist() == ["a", "b"]

@@ -9,7 +9,7 @@ from ..parameters import Parameter, parameter, positive
 from .base import Inferred, LatentSpace
 
 PINNED = 1e-12
-"""Variance of a coordinate that is known; not zero, of which no square root can be differentiated."""
+"""Variance of a known coordinate; not zero, where a square root has no derivative."""
 
 
 class UncertainInputs(LatentSpace):

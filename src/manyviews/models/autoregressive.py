@@ -25,7 +25,9 @@ PROPAGATIONS = ("augmented", "girard", "naive")
 
 @register_record
 class AutoregressiveGP(BaseEstimator):
-    """A multivariate series as a GP of its own last values: y_t = f(y_{t-τ}, …, y_{t-1}, u_t) + noise.
+    """A series of one or more columns as a Gaussian process of its own last values.
+
+        y_t = f(y_{t-τ}, …, y_{t-1}, u_t) + noise,   f ~ GP(0, k).
 
     Forecasts iterate the model. How a prediction's uncertainty enters the next steps is chosen
     by ``propagation``:
@@ -239,8 +241,8 @@ class AutoregressiveGP(BaseEstimator):
         values = values.reshape(len(values), -1)
         if n_columns is not None and values.shape[1] != n_columns:
             raise DataError(f"the series has {values.shape[1]} columns, the model {n_columns}")
-        empty = np.flatnonzero(np.isnan(values).all(axis=0)) if n_columns is None else []
-        if len(empty):
+        empty = np.flatnonzero(np.isnan(values).all(axis=0))
+        if n_columns is None and empty.size:
             raise DataError(f"column {empty[0]} of the series has no value at all")
         return values
 

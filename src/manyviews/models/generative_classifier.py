@@ -107,7 +107,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             rows = table[code == place]
             if len(rows) < MIN_SAMPLES:
                 raise DataError(
-                    f"class {np.asarray(label).item()!r} has {len(rows)} rows; a density needs {MIN_SAMPLES} or more"
+                    f"class {np.asarray(label).item()!r} has {len(rows)} rows; a density needs "
+                    f"{MIN_SAMPLES} or more"
                 )
             model = self._new_model(len(rows))
             with warnings.catch_warnings():  # constant within a class is what tells it from others
@@ -165,16 +166,16 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     def _joint(
         self, models: list[Any], table: Float[np.ndarray, "N D"]
     ) -> Float[np.ndarray, "N C"]:
-        """log p(x, c) for every row and class."""
+        """Log p(x, c) for every row and class."""
         return np.stack([model.score_samples(table) for model in models], axis=1) + self.log_priors_
 
     def log_densities(self, X: Any) -> Float[np.ndarray, "N C"]:
-        """log p(x | c) for every row and class (columns as in ``classes_``)."""
+        """Log p(x | c) for every row and class (columns as in ``classes_``)."""
         check_is_fitted(self)
         return self._joint(self.models_, self._read(X, reset=False)) - self.log_priors_
 
     def score_samples(self, X: Any) -> Float[np.ndarray, " N"]:
-        """log p(x): the density of every row under the mixture of all classes."""
+        """Log p(x): the density of every row under the mixture of all classes."""
         return logsumexp(self.log_densities(X) + self.log_priors_, axis=1)
 
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "N C"]:

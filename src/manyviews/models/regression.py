@@ -18,10 +18,10 @@ from ..inference.neighbours import nearest_rows
 from ..inference.new_points import infer_new_points
 from ..inference.optimise import optimise
 from ..inference.stages import Stage
+from ..kernels import Kernel
 from ..latent import UncertainInputs, marginals
 from ..latent.uncertain import PINNED
 from ..mappings import CollapsedGP, Mapping, make_outputs
-from ..kernels import Kernel
 from ..parameters import Parameter, fix, map_parameters, with_positive_transform
 from .core import INITIAL_SIGNAL_TO_NOISE, FitOptions, FittedCore, fit_model
 

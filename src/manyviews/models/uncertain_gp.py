@@ -18,6 +18,7 @@ from ..errors import DataError, OptionError
 from ..expectations import Gaussian
 from ..inference.input_gaussian import InputGaussian
 from ..inference.new_points import infer_new_points
+from ..inference.stages import Stage
 from ..io import register_record
 from ..kernels import Kernel
 from ..latent.uncertain import PINNED
@@ -237,7 +238,7 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
         count = min(50, n_samples) if self.n_inducing is None else int(self.n_inducing)
         if count > n_samples:
             raise OptionError(f"n_inducing={count} is more than the {n_samples} rows there are")
-        plans = (regression_plan(int(self.max_iter)),)
+        plans: tuple[tuple[Stage, ...], ...] = (regression_plan(int(self.max_iter)),)
         if np.isnan(seen.values).any():
             plans = joint_plans(int(self.max_iter), self._learn_from(seen))
         if self.stages is not None:
@@ -332,8 +333,9 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
             std = self.input_scaling_.undo_std(np.sqrt(variance))
             mean = self.input_scaling_.undo(np.array(q.mean))
         if isinstance(X, pd.DataFrame):
-            mean = pd.DataFrame(mean, index=X.index, columns=X.columns)
-            std = pd.DataFrame(std, index=X.index, columns=X.columns)
+            names = {"index": X.index, "columns": X.columns}
+            frames = pd.DataFrame(mean, **names), pd.DataFrame(std, **names)
+            return frames if return_std else frames[0]
         return (mean, std) if return_std else mean
 
     def _seen(self, X: Any, X_std: Any) -> Gaussian:
