@@ -333,9 +333,8 @@ class UncertainGPRegressor(RegressorMixin, VariationalEstimator):
             std = self.input_scaling_.undo_std(np.sqrt(variance))
             mean = self.input_scaling_.undo(np.array(q.mean))
         if isinstance(X, pd.DataFrame):
-            names = {"index": X.index, "columns": X.columns}
-            frames = pd.DataFrame(mean, **names), pd.DataFrame(std, **names)
-            return frames if return_std else frames[0]
+            frames = [pd.DataFrame(part, index=X.index, columns=X.columns) for part in (mean, std)]
+            return tuple(frames) if return_std else frames[0]
         return (mean, std) if return_std else mean
 
     def _seen(self, X: Any, X_std: Any) -> Gaussian:
