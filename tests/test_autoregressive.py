@@ -64,12 +64,12 @@ def test_steps_are_those_of_a_model_retrained_by_hand(fitted, propagation):
 
 def test_first_step_is_the_one_step_prediction(fitted):
     model, noisy = fitted
-    mean, std = model.forecast(1, return_std=True)
+    mean, std = model.forecast(1, propagation="girard", return_std=True)
     longer = np.vstack([noisy, np.zeros((1, 2))])
     one, spread = model.predict(longer, return_std=True)
     np.testing.assert_allclose(mean[0], one[-1], rtol=1e-9)
     np.testing.assert_allclose(std[0], spread[-1], rtol=1e-6)
-    again = model.forecast(1, history=noisy[-WINDOW:])
+    again = model.forecast(1, history=noisy[-WINDOW:], propagation="girard")
     np.testing.assert_allclose(again, mean, rtol=1e-12)
 
 
@@ -83,6 +83,15 @@ def test_trajectories_have_the_moments_of_the_first_step(fitted):
     # beyond, moments and paths differ by the correlations between lags only
     assert np.abs(paths.mean(axis=0) - mean).max() < 3 * std.max()
     np.testing.assert_array_equal(paths, model.forecast(8, n_samples=4000, random_state=0))
+
+
+def test_sampled_moments_are_those_of_the_trajectories(fitted):
+    model, _ = fitted
+    mean, std = model.forecast(8, return_std=True, random_state=3)
+    paths = model.forecast(8, n_samples=500, random_state=3)
+    np.testing.assert_allclose(mean, paths.mean(axis=0))
+    np.testing.assert_allclose(std, paths.std(axis=0))
+    np.testing.assert_array_equal(model.forecast(3), model.forecast(3))
 
 
 def test_variance_is_propagated(fitted):

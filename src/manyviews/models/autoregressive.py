@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Array, Float
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -20,7 +20,8 @@ from ..inference.rollout import Frame, propagate, simulate
 from ..io import register_record, write
 from .uncertain_gp import UncertainGPRegressor
 
-PROPAGATIONS = ("augmented", "girard", "naive")
+PROPAGATIONS = ("sampled", "augmented", "girard", "naive")
+N_PATHS = 500  # trajectories behind sampled moments
 
 
 @register_record
@@ -32,13 +33,14 @@ class AutoregressiveGP(BaseEstimator):
     Forecasts iterate the model. How a prediction's uncertainty enters the next steps is chosen
     by ``propagation``:
 
-    - ``"naive"``: not at all;
-    - ``"girard"``: the next inputs are Gaussian with the variances of the predictions;
+    - ``"sampled"``: moments of trajectories, each of which follows one function drawn from the
+      posterior; this has no other approximation than the number of draws;
+    - ``"naive"``: not at all, the next inputs are taken for certain;
+    - ``"girard"``: the next inputs are Gaussian with the variances of the predictions (Girard et
+      al. 2003), correlations between lags left out: with a linear kernel, whose weights of
+      neighbouring lags are large and opposite, variances can therefore explode;
     - ``"augmented"``: moreover, each predicted value joins the training set together with its
-      uncertain input, as 002 §6.1 has it.
-
-    Within a window variances are propagated, correlations between lags are not; trajectories
-    (``n_samples``) have neither approximation.
+      uncertain input (002 §6.1). As the value counts as observed, variances come out too small.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ class AutoregressiveGP(BaseEstimator):
     estimator : UncertainGPRegressor, optional
         The regression; its options are reached as ``estimator__n_inducing`` and so on. Default:
         ``UncertainGPRegressor(kernel="rbf + linear")``, as most of a value is linear in the last.
-    propagation : {"augmented", "girard", "naive"}, default="augmented"
+    propagation : {"sampled", "augmented", "girard", "naive"}, default="sampled"
 
     Attributes
     ----------
@@ -72,7 +74,7 @@ class AutoregressiveGP(BaseEstimator):
         window: int = 10,
         estimator: UncertainGPRegressor | None = None,
         *,
-        propagation: str = "augmented",
+        propagation: str = "sampled",
     ):
         self.window = window
         self.estimator = estimator
@@ -165,10 +167,13 @@ class AutoregressiveGP(BaseEstimator):
             if n_samples is not None:
                 if return_std:
                     raise OptionError("ask for samples or for moments, not for both")
-                seed = self.model_.random_state if random_state is None else random_state
-                key = jax.random.key(check_random_state(seed).randint(2**31 - 1))
-                paths = simulate(posterior, self._frame(), window, extra, int(n_samples), key)
-                return self._like(self.scaling_.undo(np.array(paths)))
+                return self._like(self._paths(window, extra, int(n_samples), random_state))
+            if chosen == "sampled":
+                paths = self._paths(
+                    window, extra, N_PATHS, 0 if random_state is None else random_state
+                )
+                mean, std = self._like(paths.mean(axis=0)), self._like(paths.std(axis=0))
+                return (mean, std) if return_std else mean
             if chosen == "augmented" and not posterior.exact:
                 raise OptionError(
                     "with scattered missing values nothing can join the training set exactly: use "
@@ -178,6 +183,15 @@ class AutoregressiveGP(BaseEstimator):
         mean = self._like(self.scaling_.undo(np.array(found.mean)))
         std = self._like(self.scaling_.undo_std(np.sqrt(np.array(found.variance))))
         return (mean, std) if return_std else mean
+
+    def _paths(
+        self, window: Gaussian, extra: Float[Array, "T E"], count: int, seed: Any
+    ) -> Float[np.ndarray, "S T D"]:
+        seed = self.model_.random_state if seed is None else seed
+        key = jax.random.key(check_random_state(seed).randint(2**31 - 1))
+        posterior = self.model_.core_.posteriors[0]
+        drawn = simulate(posterior, self._frame(), window, extra, count, key)
+        return self.scaling_.undo(np.array(drawn))
 
     def predict(self, Y: Any, exogenous: Any = None, *, return_std: bool = False) -> Any:
         """One-step-ahead predictions of the rows of a series, from the ``window``-th on."""
