@@ -33,7 +33,7 @@ def run(setting: Setting) -> list[Row]:
         few = np.concatenate([np.flatnonzero(y == digit)[:40] for digit in range(3)])
         some = np.flatnonzero(truth < 3)[:60]
         X, y, test, truth = X[few], y[few], test[some], truth[some]
-    rows = [ours(setting, X, y, test, truth)]
+    rows = ours(setting, X, y, test, truth)
     for name, model in baselines(setting).items():
         began = time.perf_counter()
         wrong = int((model.fit(X, y).predict(test) != truth).sum())
@@ -43,25 +43,35 @@ def run(setting: Setting) -> list[Row]:
 
 def ours(
     setting: Setting, X: np.ndarray, y: np.ndarray, test: np.ndarray, truth: np.ndarray
-) -> Row:
-    """The generative classifier, over the seeds."""
-    errors, spent = [], []
+) -> list[Row]:
+    """The generative classifier over the seeds, densities as they are and calibrated.
+
+    The calibration holds out a sixth of the training digits, so it costs twice the training.
+    """
+    name = "generative classifier, Bayesian GP-LVM"
+    errors: dict[str, list[float]] = {name: [], f"{name}, calibrated": []}
+    spent = []
     for seed in range(1 if setting.quick else setting.seeds):
         quick = {"n_inducing": 15, "max_iter": 30} if setting.quick else {"n_inducing": 50}
         density = BayesianGPLVM(10, signal_check="off", random_state=seed, **quick)
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = GenerativeClassifier(density, priors="uniform").fit(X, y)
+            model = GenerativeClassifier(density, priors="uniform", calibration=1 / 6).fit(X, y)
             trained = time.perf_counter()
-            errors.append(int((model.predict(test) != truth).sum()))
+            found = model.log_densities(test)
         spent.append((trained - began, time.perf_counter() - trained))
+        for method, scores in zip(errors, (found, model.powers_.apply(found)), strict=True):
+            errors[method].append(int((scores.argmax(axis=1) != truth).sum()))
     fit, score = np.mean(spent, axis=0)
-    note = f"errors by seed {errors}; {fit:.0f} s to train, {score:.0f} s to score"
-    return summarise(
-        "generative classifier, Bayesian GP-LVM", "errors", errors,
-        seconds=fit + score, ours=True, published=PUBLISHED, note=note,
-    )  # fmt: skip
+    note = f"{fit:.0f} s to train and calibrate, {score:.0f} s to score"
+    return [
+        summarise(
+            method, "errors", wrong, seconds=fit + score, ours=True, published=PUBLISHED,
+            note=f"by seed {wrong}; {note}",
+        )
+        for method, wrong in errors.items()
+    ]  # fmt: skip
 
 
 def baselines(setting: Setting) -> dict[str, object]:

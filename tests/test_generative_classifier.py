@@ -89,9 +89,29 @@ def test_held_out_threshold_rejects_about_its_share(iris):
     labels = np.repeat(np.arange(3), 600)
     order = rng.permutation(1800)
     train, test = order[:900], order[900:]
-    model = GenerativeClassifier(GaussianMixture(1), reject_share=0.1, calibration_folds=3)
+    model = GenerativeClassifier(GaussianMixture(1), reject_share=0.1, calibration=3)
     model.fit(many[train], labels[train])
     assert 0.07 < model.reject(many[test]).mean() < 0.13
+
+
+def test_calibration_takes_back_what_makes_a_class_too_sharp(rng):
+    """The second half of the columns repeats the first, which no model of them knows."""
+    y = np.repeat([0, 1], 400)
+    X = rng.normal(size=(800, 3)) * np.where(y == 0, 1.0, 1.5)[:, None] + 0.8 * y[:, None]
+    X = np.hstack([X] * 4) + 0.01 * rng.normal(size=(800, 12))
+    order = rng.permutation(800)
+    train, test = order[:400], order[400:]
+    naive = GaussianMixture(1, covariance_type="diag")
+
+    def log_loss(model):
+        chances = model.fit(X[train], y[train]).predict_log_proba(X[test])
+        return -chances[np.arange(len(test)), y[test]].mean()
+
+    plain = log_loss(GenerativeClassifier(naive))
+    calibrated = GenerativeClassifier(naive, calibration=4)
+    assert log_loss(calibrated) < 0.7 * plain
+    np.testing.assert_allclose(calibrated.powers_.power, 0.25, atol=0.1)  # four copies
+    assert log_loss(GenerativeClassifier(naive, calibration=0.3)) < 0.8 * plain
 
 
 def test_files(fitted, iris, tmp_path):

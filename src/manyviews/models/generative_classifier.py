@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -18,6 +18,7 @@ from ..errors import ConstantColumnWarning, DataError, OptionError
 from ..io import register_record, write
 from .base import MIN_SAMPLES
 from .bayesian_gplvm import BayesianGPLVM
+from .density_powers import DensityPowers
 
 
 @register_record
@@ -39,10 +40,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     reject_share : float, default=0.0
         Share of ordinary rows that :meth:`reject` may call strange: its threshold is that quantile
         of the log density of training rows. Zero: no threshold is computed.
-    calibration_folds : int, default=0
-        Folds in which training rows are scored by models that have not seen them, for the
-        threshold. 0 scores them by the models they trained, which is cheaper and, since those
-        know them, rejects somewhat more than ``reject_share`` of new rows.
+    calibration : int or float, optional
+        Score training rows by models that have not seen them: in that many folds (int), or a
+        held-out share (float below one); every fold costs one more fit of all classes. Densities
+        are then weighed against each other by the log loss of these rows, with a power and an
+        offset for every class (:class:`DensityPowers`), and the threshold of rejects is theirs.
+        By default densities are taken as they are, and the threshold is that of rows which the
+        models know, so that somewhat more than ``reject_share`` of new rows are rejected.
 
     Attributes
     ----------
@@ -50,6 +54,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     models_ : list
         The fitted model of every class.
     log_priors_ : ndarray
+    powers_ : DensityPowers
+        The calibration: ``power`` and ``offset`` of every class.
     threshold_ : float
         Log density below which a row is rejected; minus infinity where none was asked for.
 
@@ -72,12 +78,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         *,
         priors: Any = "empirical",
         reject_share: float = 0.0,
-        calibration_folds: int = 0,
+        calibration: int | float | None = None,
     ):
         self.estimator = estimator
         self.priors = priors
         self.reject_share = reject_share
-        self.calibration_folds = calibration_folds
+        self.calibration = calibration
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit one model per class; NaN in ``X`` is missing."""
@@ -95,10 +101,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             raise DataError("the labels hold 1 class: a classifier needs two or more")
         self.log_priors_ = np.log(self._class_priors(code))
         self.models_ = self._fit_models(table, code)
+        self.powers_ = DensityPowers.none(len(self.classes_))
+        held_out = np.arange(len(table))
+        if self.calibration is not None:
+            held_out, densities = self._held_out(table, code)
+            self.powers_ = DensityPowers.fit(densities, code[held_out], self.log_priors_)
+        elif self.reject_share > 0:
+            densities = _log_densities(self.models_, table)
         self.threshold_ = -np.inf
         if self.reject_share > 0:
-            density = self._training_density(table, code)
-            self.threshold_ = float(np.quantile(density, self.reject_share))
+            total = logsumexp(densities + self.log_priors_, axis=1)
+            self.threshold_ = float(np.quantile(total, self.reject_share))
         return self
 
     def _fit_models(self, table: Float[np.ndarray, "N D"], code: np.ndarray) -> list[Any]:
@@ -149,30 +162,30 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             raise OptionError(f"priors must be {n_classes} positive numbers, got {self.priors!r}")
         return values / values.sum()
 
-    def _training_density(
+    def _held_out(
         self, table: Float[np.ndarray, "N D"], code: np.ndarray
-    ) -> Float[np.ndarray, " N"]:
-        if not self.calibration_folds:
-            return logsumexp(self._joint(self.models_, table), axis=1)
-        density = np.empty(len(table))
-        folds = StratifiedKFold(self.calibration_folds, shuffle=True, random_state=0)
+    ) -> tuple[np.ndarray, Float[np.ndarray, "n C"]]:
+        """Some rows, or all in folds, and their log densities under models without them."""
+        asked = self.calibration
+        folds: Any
+        if isinstance(asked, int) and asked >= 2:
+            folds = StratifiedKFold(asked, shuffle=True, random_state=0)
+        elif isinstance(asked, float) and 0.0 < asked < 1.0:
+            folds = StratifiedShuffleSplit(1, test_size=asked, random_state=0)
+        else:
+            raise OptionError(f"calibration must be a number of folds or a share, got {asked!r}")
+        rows, found = [], []
         for kept, out in folds.split(table, code):
-            models = self._fit_models(table[kept], code[kept])
-            density[out] = logsumexp(self._joint(models, table[out]), axis=1)
-        return density
+            rows.append(out)
+            found.append(_log_densities(self._fit_models(table[kept], code[kept]), table[out]))
+        return np.concatenate(rows), np.concatenate(found)
 
     # ------------------------------------------------------------------ new rows
 
-    def _joint(
-        self, models: list[Any], table: Float[np.ndarray, "N D"]
-    ) -> Float[np.ndarray, "N C"]:
-        """Log p(x, c) for every row and class."""
-        return np.stack([model.score_samples(table) for model in models], axis=1) + self.log_priors_
-
     def log_densities(self, X: Any) -> Float[np.ndarray, "N C"]:
-        """Log p(x | c) for every row and class (columns as in ``classes_``)."""
+        """Log p(x | c) for every row and class (columns as in ``classes_``), not calibrated."""
         check_is_fitted(self)
-        return self._joint(self.models_, self._read(X, reset=False)) - self.log_priors_
+        return _log_densities(self.models_, self._read(X, reset=False))
 
     def score_samples(self, X: Any) -> Float[np.ndarray, " N"]:
         """Log p(x): the density of every row under the mixture of all classes."""
@@ -180,7 +193,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_log_proba(self, X: Any) -> Float[np.ndarray, "N C"]:
         """Log probabilities of the classes."""
-        joint = self.log_densities(X) + self.log_priors_
+        joint = self.powers_.apply(self.log_densities(X)) + self.log_priors_
         return joint - logsumexp(joint, axis=1, keepdims=True)
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "N C"]:
@@ -189,11 +202,12 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any, *, reject_label: Any = None) -> np.ndarray:
         """The likeliest class of every row; ``reject_label``, if given, for strange rows."""
-        joint = self.log_densities(X) + self.log_priors_
+        densities = self.log_densities(X)
+        joint = self.powers_.apply(densities) + self.log_priors_
         found = self.classes_[np.argmax(joint, axis=1)]
         if reject_label is None:
             return found
-        strange = self._strange(logsumexp(joint, axis=1))
+        strange = self._strange(logsumexp(densities + self.log_priors_, axis=1))
         return np.where(strange, np.asarray(reject_label), found)
 
     def reject(self, X: Any) -> np.ndarray:
@@ -222,3 +236,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
+
+
+def _log_densities(models: list[Any], table: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:
+    return np.stack([model.score_samples(table) for model in models], axis=1)
