@@ -10,7 +10,16 @@ from pathlib import Path
 
 from rich.console import Console
 
-NAMES = ("agreement", "evaluation", "missing", "time_to_bound", "new_points", "dynamics", "explore")
+NAMES = (
+    "agreement",
+    "evaluation",
+    "missing",
+    "time_to_bound",
+    "new_points",
+    "dynamics",
+    "explore",
+    "uncertain",
+)
 
 
 def main() -> int:

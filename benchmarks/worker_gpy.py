@@ -109,6 +109,38 @@ class GPyLibrary:
         return {"rows": len(done), "seconds": seconds}
 
 
+def uncertain_bound(path: str) -> float:
+    """The bound of a regression on Gaussian inputs at the parameters of a problem."""
+    problem = read(path)
+    kernel = GPy.kern.RBF(
+        problem["mu"].shape[1], variance=float(problem["variance"]),
+        lengthscale=problem["lengthscale"], ARD=True,
+    )  # fmt: skip
+    model = GPy.models.SparseGPRegression(
+        problem["mu"], problem["Y"], kernel=kernel, Z=problem["Z"], X_variance=problem["S"]
+    )
+    model.inference_method.const_jitter = float(problem["jitter"])
+    model.likelihood.variance = float(problem["noise"])
+    model.parameters_changed()
+    return float(np.squeeze(model.log_likelihood()))
+
+
+def uncertain_fit(path: str) -> dict[str, float]:
+    """Fit to inputs of known variance and predict; standardised inputs, GPy's own optimiser."""
+    data = read(path)
+    began = time.perf_counter()
+    X, rng = data["X"], np.random.default_rng(int(data["seed"]))
+    Z = X[rng.choice(len(X), int(data["n_inducing"]), replace=False)]
+    model = GPy.models.SparseGPRegression(
+        X, data["Y"], kernel=GPy.kern.RBF(X.shape[1], ARD=True), Z=Z,
+        X_variance=np.full_like(X, float(data["std"]) ** 2),
+    )  # fmt: skip
+    model.optimize("lbfgs", max_iters=1000)
+    mean = model.predict(data["new"])[0]
+    seconds = time.perf_counter() - began
+    return {"rmse": float(np.sqrt(np.mean((mean - data["truth"]) ** 2))), "seconds": seconds}
+
+
 def set_threads(count: int) -> None:
     """Let BLAS use this many threads from now on."""
     threadpool_limits(limits=count, user_api="blas")
@@ -116,4 +148,7 @@ def set_threads(count: int) -> None:
 
 if __name__ == "__main__":
     library = GPyLibrary()
-    serve(library, answers, optimise=library.optimise, infer=library.infer, set_threads=set_threads)
+    serve(
+        library, answers, optimise=library.optimise, infer=library.infer, set_threads=set_threads,
+        uncertain_bound=uncertain_bound, uncertain_fit=uncertain_fit,
+    )  # fmt: skip

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from manyviews import BayesianGPLVM
+from manyviews import BayesianGPLVM, UncertainGPRegressor
 from manyviews._runtime import single_threaded_blas
 from manyviews.expectations import Gaussian
 from manyviews.inference.bound import Model
@@ -205,6 +205,25 @@ def exp_throughput(entries: int = 2**14, rounds: int = 1000, repeats: int = 3) -
     return {"wall": total / float(np.median(wall)), "cpu": total / float(np.median(cpu))}
 
 
+def uncertain_bound(path: str) -> float:
+    """The bound of a regression on Gaussian inputs at the parameters of a problem."""
+    problem = read(path)
+    q = Gaussian(jnp.asarray(problem["mu"]), jnp.asarray(problem["S"]))
+    view, outputs = make_model(problem).views[0], make_outputs(problem["Y"])
+    return float(jax.jit(lambda: view.expected_log_likelihood(q, outputs).value)())
+
+
+def uncertain_fit(path: str) -> dict[str, float]:
+    """Fit to inputs of known variance and predict."""
+    data = read(path)
+    began = time.perf_counter()
+    model = UncertainGPRegressor(int(data["n_inducing"]), random_state=int(data["seed"]))
+    model.fit(data["X"], data["Y"], X_std=float(data["std"]))
+    mean = model.predict(data["new"])
+    seconds = time.perf_counter() - began
+    return {"rmse": float(np.sqrt(np.mean((mean - data["truth"]) ** 2))), "seconds": seconds}
+
+
 @partial(jax.jit, static_argnums=1)
 def _many_exp(x: jax.Array, rounds: int) -> jax.Array:
     return jax.lax.fori_loop(0, rounds, lambda _, y: jnp.exp(-y), x)
@@ -221,4 +240,6 @@ if __name__ == "__main__":
             transform=library.transform,
             row_bounds=library.row_bounds,
             exp_throughput=exp_throughput,
+            uncertain_bound=uncertain_bound,
+            uncertain_fit=uncertain_fit,
         )

@@ -8,16 +8,26 @@ from importlib.metadata import version  # noqa: E402
 
 from . import errors, kernels, linear  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
-from .models import MRD, BayesianGPLVM, MRDClassifier  # noqa: E402
+from .models import (  # noqa: E402
+    MRD,
+    AutoregressiveGP,
+    BayesianGPLVM,
+    GenerativeClassifier,
+    MRDClassifier,
+    UncertainGPRegressor,
+)
 from .models.files import load  # noqa: E402
 
 __version__ = version("manyviews")
 
 __all__ = [
     "MRD",
+    "AutoregressiveGP",
     "BayesianGPLVM",
+    "GenerativeClassifier",
     "MRDClassifier",
     "Stage",
+    "UncertainGPRegressor",
     "__version__",
     "errors",
     "kernels",

@@ -4,6 +4,7 @@ from .base import Inferred, LatentSpace, marginals
 from .sequences import Sequences, make_sequences
 from .standard_normal import StandardNormal
 from .temporal import Temporal
+from .uncertain import UncertainInputs
 
 __all__ = [
     "Inferred",
@@ -11,6 +12,7 @@ __all__ = [
     "Sequences",
     "StandardNormal",
     "Temporal",
+    "UncertainInputs",
     "make_sequences",
     "marginals",
 ]

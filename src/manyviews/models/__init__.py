@@ -1,8 +1,19 @@
 """Scikit-learn style estimators."""
 
 from . import records
+from .autoregressive import AutoregressiveGP
 from .bayesian_gplvm import BayesianGPLVM
+from .generative_classifier import GenerativeClassifier
 from .mrd import MRD
 from .mrd_classifier import MRDClassifier
+from .uncertain_gp import UncertainGPRegressor
 
-__all__ = ["MRD", "BayesianGPLVM", "MRDClassifier", "records"]
+__all__ = [
+    "MRD",
+    "AutoregressiveGP",
+    "BayesianGPLVM",
+    "GenerativeClassifier",
+    "MRDClassifier",
+    "UncertainGPRegressor",
+    "records",
+]

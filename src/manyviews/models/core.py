@@ -1,7 +1,7 @@
 """From arrays to a fitted core: what every variational estimator does between its edges."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,19 +81,40 @@ def fit_core(
     data: Sequence[Float[np.ndarray, "N _"]], names: Sequence[str], options: FitOptions
 ) -> tuple[FittedCore, FitInfo]:
     """Initialise, optimise and condition a model on scaled views."""
+    times = () if options.when is None else (options.when.inputs, options.when.code)
+    return fit_model(
+        lambda restart: starting_model(data, options, restart), data, names, options, times
+    )
+
+
+def fit_model(
+    make_model: Callable[[int], Model],
+    data: Sequence[Float[np.ndarray, "N _"]],
+    names: Sequence[str],
+    options: FitOptions,
+    inputs: Sequence[np.ndarray] = (),
+) -> tuple[FittedCore, FitInfo]:
+    """Optimise any model from its starts and condition it on scaled views.
+
+    Parameters
+    ----------
+    make_model
+        Gives the starting model of a restart.
+    inputs
+        What else the fit depends on, so that a checkpoint of another fit is recognised.
+    """
     outputs = tuple(make_outputs(Y, options.missing) for Y in data)  # type: ignore[arg-type]
     checkpoint = None
     if options.checkpoint is not None:
         unmarked = {"verbose": 0, "checkpoint": None, "when": None}
-        times = () if options.when is None else (options.when.inputs, options.when.code)
-        mark = fingerprint({**vars(options), **unmarked}, *data, *times)
+        mark = fingerprint({**vars(options), **unmarked}, *data, *inputs)
         checkpoint = Checkpoint(options.checkpoint, mark)
     bar = ProgressBar(options.plan(0), options.n_restarts, names) if options.verbose else None
     try:
         if bar is not None:
             bar.__enter__()
         model, info = optimise(
-            lambda restart: starting_model(data, options, restart),
+            make_model,
             outputs,
             options.plan,
             n_restarts=options.n_restarts,

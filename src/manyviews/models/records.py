@@ -7,7 +7,7 @@ from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
 from ..inference.stages import Stage
 from ..io import register_record
-from ..latent import Sequences, StandardNormal, Temporal
+from ..latent import Sequences, StandardNormal, Temporal, UncertainInputs
 from ..mappings import CollapsedGP, GPPosterior
 from ..parameters import Parameter
 
@@ -32,6 +32,7 @@ for kind in (
     Sequences,
     StandardNormal,
     Temporal,
+    UncertainInputs,
     When,
     CollapsedGP,
     GPPosterior,

@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.base import BaseEstimator
+from sklearn.datasets import load_iris
+from sklearn.mixture import GaussianMixture
+
+import manyviews
+from manyviews import BayesianGPLVM, GenerativeClassifier
+from manyviews.errors import DataError, OptionError
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load_iris(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def fitted(iris):
+    density = BayesianGPLVM(
+        2, n_inducing=10, max_iter=40, tol=1e-3, signal_check="off", random_state=0
+    )
+    X, y = iris
+    return GenerativeClassifier(density, reject_share=0.02).fit(X[::2], y[::2])
+
+
+def test_gaussian_densities_give_quadratic_discriminant_analysis(iris):
+    X, y = iris
+    ours = GenerativeClassifier(GaussianMixture(1, reg_covar=0.0)).fit(X, y)
+    joint = np.stack(
+        [
+            multivariate_normal(X[y == c].mean(axis=0), np.cov(X[y == c].T, bias=True)).logpdf(X)
+            for c in range(3)
+        ],
+        axis=1,
+    ) + np.log(1 / 3)
+    expected = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+    np.testing.assert_allclose(ours.predict_proba(X), expected, atol=1e-8)
+    np.testing.assert_allclose(ours.score_samples(X), np.logaddexp.reduce(joint, axis=1), rtol=1e-8)
+
+
+def test_bayes_rule_over_gplvm_densities(fitted, iris):
+    X, y = iris
+    new, truth = X[1::2], y[1::2]
+    assert (fitted.predict(new) == truth).mean() > 0.9
+    densities = np.stack([m.score_samples(new) for m in fitted.models_], axis=1)
+    np.testing.assert_allclose(fitted.log_densities(new), densities, rtol=1e-10)
+    chances = fitted.predict_proba(new)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert (chances.argmax(axis=1) == fitted.predict(new)).all()
+
+
+def test_missing_values_are_welcome(fitted, iris):
+    X, y = iris
+    holes = X[1::2].copy()
+    holes[:, 0] = np.nan
+    assert (fitted.predict(holes) == y[1::2]).mean() > 0.85
+
+
+def test_rejects(fitted, iris):
+    X, _ = iris
+    strange = X[:3] + np.array([0, 8, 0, 8])
+    assert fitted.reject(strange).all()
+    assert fitted.reject(X[1::2]).mean() < 0.2
+    labels = fitted.predict(np.vstack([X[:2], strange]), reject_label=-1)
+    np.testing.assert_array_equal(labels[2:], -1)
+
+
+def test_priors(iris):
+    X, y = iris
+    mixture = GaussianMixture(1)
+    kept = np.r_[0:50, 50:75, 100:125]
+    uneven = GenerativeClassifier(mixture).fit(X[kept], y[kept])
+    np.testing.assert_allclose(np.exp(uneven.log_priors_), [0.5, 0.25, 0.25])
+    equal = GenerativeClassifier(mixture, priors="uniform").fit(X[kept], y[kept])
+    np.testing.assert_allclose(np.exp(equal.log_priors_), 1 / 3)
+    told = GenerativeClassifier(mixture, priors={0: 2, 1: 1, 2: 1}).fit(X, y)
+    np.testing.assert_allclose(np.exp(told.log_priors_), [0.5, 0.25, 0.25])
+    odds = told.predict_log_proba(X) - GenerativeClassifier(mixture).fit(X, y).predict_log_proba(X)
+    np.testing.assert_allclose((odds[:, 0] - odds[:, 1]), np.log(2.0), rtol=1e-6)
+
+
+def test_held_out_threshold_rejects_about_its_share(iris):
+    X, y = iris
+    rng = np.random.default_rng(0)
+    many = np.concatenate(
+        [rng.multivariate_normal(X[y == c].mean(0), np.cov(X[y == c].T), 600) for c in range(3)]
+    )
+    labels = np.repeat(np.arange(3), 600)
+    order = rng.permutation(1800)
+    train, test = order[:900], order[900:]
+    model = GenerativeClassifier(GaussianMixture(1), reject_share=0.1, calibration=3)
+    model.fit(many[train], labels[train])
+    assert 0.07 < model.reject(many[test]).mean() < 0.13
+
+
+def test_calibration_takes_back_what_makes_a_class_too_sharp(rng):
+    """The second half of the columns repeats the first, which no model of them knows."""
+    y = np.repeat([0, 1], 400)
+    X = rng.normal(size=(800, 3)) * np.where(y == 0, 1.0, 1.5)[:, None] + 0.8 * y[:, None]
+    X = np.hstack([X] * 4) + 0.01 * rng.normal(size=(800, 12))
+    order = rng.permutation(800)
+    train, test = order[:400], order[400:]
+    naive = GaussianMixture(1, covariance_type="diag")
+
+    def log_loss(model):
+        chances = model.fit(X[train], y[train]).predict_log_proba(X[test])
+        return -chances[np.arange(len(test)), y[test]].mean()
+
+    plain = log_loss(GenerativeClassifier(naive))
+    calibrated = GenerativeClassifier(naive, calibration=4)
+    assert log_loss(calibrated) < 0.7 * plain
+    np.testing.assert_allclose(calibrated.powers_.power, 0.25, atol=0.1)  # four copies
+    assert log_loss(GenerativeClassifier(naive, calibration=0.3)) < 0.8 * plain
+
+
+def test_files(fitted, iris, tmp_path):
+    fitted.save(tmp_path / "model.safetensors")
+    again = manyviews.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(
+        again.predict_proba(iris[0][:5]), fitted.predict_proba(iris[0][:5])
+    )
+
+
+class Nothing(BaseEstimator):
+    def fit(self, X):
+        return self
+
+
+def test_clear_errors(iris):
+    X, y = iris
+    with pytest.raises(OptionError, match="priors"):
+        GenerativeClassifier(GaussianMixture(1), priors=[1, 2]).fit(X, y)
+    with pytest.raises(OptionError, match="lack the classes"):
+        GenerativeClassifier(GaussianMixture(1), priors={0: 1}).fit(X, y)
+    with pytest.raises(DataError, match="class 2 has 1 rows"):
+        GenerativeClassifier(GaussianMixture(1)).fit(X[:101], y[:101])
+    with pytest.raises(OptionError, match="score_samples"):
+        GenerativeClassifier(Nothing()).fit(X, y)
+    with pytest.raises(OptionError, match="reject_share"):
+        GenerativeClassifier(GaussianMixture(1)).fit(X, y).reject(X)
