@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from ..data import check_values
 from ..errors import ConstantColumnWarning, DataError, OptionError
 from ..io import register_record, write
-from .base import MIN_SAMPLES
 from .bayesian_gplvm import BayesianGPLVM
 from .density_powers import DensityPowers
+from .fitted import MIN_SAMPLES
 
 
 @register_record

@@ -23,8 +23,9 @@ from ..io import register_record
 from ..kernels import Kernel
 from ..latent.uncertain import PINNED
 from ..linalg import DEFAULT_JITTER
-from .base import DEFAULT_NOISE_FLOOR, MIN_SAMPLES, VariationalEstimator
+from .base import DEFAULT_NOISE_FLOOR, VariationalEstimator
 from .core import FitOptions
+from .fitted import MIN_SAMPLES
 from .regression import (
     ENOUGH_COMPLETE,
     FEWEST_COMPLETE,
