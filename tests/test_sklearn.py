@@ -1,7 +1,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from manyviews import BayesianGPLVM
+from manyviews import BayesianGPLVM, UncertainGPRegressor
 
 pytestmark = [
     pytest.mark.slow,
@@ -10,6 +10,6 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks([BayesianGPLVM()])
+@parametrize_with_checks([BayesianGPLVM(), UncertainGPRegressor(max_iter=50)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
