@@ -1,7 +1,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from manyviews import BayesianGPLVM
+from manyviews import BayesianGPLVM, UncertainGPRegressor
 from manyviews.linear import PPCA, BayesianPCA, FactorAnalysis
 
 pytestmark = [
@@ -11,6 +11,8 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks([BayesianGPLVM(), PPCA(), FactorAnalysis(), BayesianPCA()])
+@parametrize_with_checks(
+    [BayesianGPLVM(), UncertainGPRegressor(max_iter=50), PPCA(), FactorAnalysis(), BayesianPCA()]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
