@@ -1,0 +1,167 @@
+"""Random draws that a Gibbs sweep needs in bulk, without LAPACK calls in batches."""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float
+
+from .numbers import fast_log, normals, uniforms
+
+
+def gaussian(
+    normal: Float[Array, " m"], precision: Float[Array, "m m"], linear: Float[Array, " m"]
+) -> Float[Array, " m"]:
+    """A draw of N(P⁻¹ b, P⁻¹) from standard normal numbers."""
+    L = jnp.linalg.cholesky(precision)
+    half = solve_triangular(L, linear, lower=True)
+    return solve_triangular(L, half + normal, lower=True, trans="T")
+
+
+def n_below(m: int) -> int:
+    """Entries below the diagonal."""
+    return m * (m - 1) // 2
+
+
+def bartlett(
+    below: Float[Array, "*n b"], log_chi_square: Float[Array, "*n m"]
+) -> Float[Array, "*n m m"]:
+    """Lower-triangular T with TTᵀ ~ Wishart(df, I) (Bartlett's decomposition).
+
+    From normal numbers below the diagonal, and on it roots of χ² with df, df - 1, …
+    """
+    m = log_chi_square.shape[-1]
+    places = np.full((m, m), n_below(m) + m)
+    places[np.tril_indices(m, -1)] = np.arange(n_below(m))
+    places[np.diag_indices(m)] = n_below(m) + np.arange(m)
+    zero = jnp.zeros((*below.shape[:-1], 1))
+    packed = jnp.concatenate([below, jnp.exp(0.5 * log_chi_square), zero], axis=-1)
+    return packed[..., places.ravel()].reshape(*below.shape[:-1], m, m)
+
+
+def wishart_factor(
+    T: Float[Array, "m m"], inverse_scale: Float[Array, "m m"]
+) -> tuple[Float[Array, "m m"], Float[Array, ""]]:
+    """F with FFᵀ ~ Wishart of density ∝ |A|^{(df-m-1)/2} exp(-½ tr BA), and log|FFᵀ|.
+
+    With B = GGᵀ and T from :func:`bartlett`, F = G⁻ᵀT.
+    """
+    G = jnp.linalg.cholesky(inverse_scale)
+    F = solve_triangular(G, T, lower=True, trans="T")
+    log_det = jnp.sum(jnp.log(jnp.diagonal(T))) - jnp.sum(jnp.log(jnp.diagonal(G)))
+    return F, 2.0 * log_det
+
+
+def chi_square_shapes(df: Float[Array, "*n"], m: int) -> Float[Array, "*n m"]:
+    """Shapes of the Gamma variables 2 Gamma(shape) = χ² with df, df - 1, … df - m + 1."""
+    return 0.5 * (df[..., None] - jnp.arange(m))
+
+
+def log_chi_square(log_gamma: Float[Array, "..."]) -> Float[Array, "..."]:
+    """log χ² from log Gamma(df / 2, 1)."""
+    return log_gamma + float(np.log(2.0))
+
+
+def log_gamma(key: Array, shape: Float[Array, "..."]) -> Float[Array, "..."]:
+    """log Gamma(shape, 1), a draw for every shape (Marsaglia and Tsang 2000).
+
+    All proposals are made at once, and new ones in small batches for those refused: one or two
+    in a hundred. Shapes below one are reached from shape + 1.
+    """
+    wanted = shape.reshape(-1)
+    n = len(wanted)
+    batch = min(n, 8 + n // 16)
+    raised = jnp.where(wanted < 1.0, wanted + 1.0, wanted)
+    key, first, lift = jax.random.split(key, 3)
+    value, accepted = _propose(first, raised)
+    done = accepted | ~(wanted > 0)  # a shape that is no shape gives NaN, not an endless loop
+    value = jnp.where(wanted > 0, value, jnp.nan)
+
+    def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        key, value, done = carry
+        key, own = jax.random.split(key)
+        places = jnp.nonzero(~done, size=batch, fill_value=n)[0]
+        fresh, accepted = _propose(own, raised.at[places].get(mode="fill", fill_value=1.0))
+        kept = jnp.where(accepted, places, n)
+        return key, value.at[kept].set(fresh, mode="drop"), done.at[kept].set(True, mode="drop")
+
+    value = jax.lax.while_loop(lambda carry: ~carry[2].all(), again, (key, value, done))[1]
+    lowered = value + fast_log(uniforms(lift, n)) / wanted
+    return jnp.where(wanted < 1.0, lowered, value).reshape(shape.shape)
+
+
+def _propose(key: Array, shape: Float[Array, " n"]) -> tuple[Array, Array]:
+    first, second = jax.random.split(key)
+    z = normals(first, len(shape))
+    d = shape - 1.0 / 3.0
+    cube = (1.0 + z / jnp.sqrt(9.0 * d)) ** 3
+    safe = jnp.maximum(cube, 1e-300)
+    log_cube = fast_log(safe)
+    level = 0.5 * z**2 + d - d * safe + d * log_cube
+    accepted = (cube > 0) & (fast_log(uniforms(second, len(shape))) < level)
+    return fast_log(d) + log_cube, accepted
+
+
+def slice_sample(
+    key: Array,
+    start: Float[Array, ""],
+    log_density: Callable[[Float[Array, ""]], Float[Array, ""]],
+    width: float = 1.0,
+) -> Float[Array, ""]:
+    """One step of slice sampling with stepping out and shrinkage (Neal 2003)."""
+    uniform = uniforms(key, 3)
+    level = log_density(start) + jnp.log(uniform[0])
+    low = start - width * uniform[1]
+
+    def step_out(edges: Float[Array, " 2"]) -> Float[Array, " 2"]:
+        return edges + width * jnp.array([-1.0, 1.0]) * (jax.lax.map(log_density, edges) > level)
+
+    low, high = jax.lax.while_loop(
+        lambda edges: (jax.lax.map(log_density, edges) > level).any(),
+        step_out,
+        jnp.stack([low, low + width]),
+    )
+
+    def shrink(carry: tuple) -> tuple:
+        key, low, high, value, _ = carry
+        low, high = jnp.where(value < start, value, low), jnp.where(value < start, high, value)
+        key, own = jax.random.split(key)
+        value = low + (high - low) * uniforms(own, 1)[0]
+        return key, low, high, value, inside(value)
+
+    def inside(value: Float[Array, ""]) -> Array:
+        return (log_density(value) > level) | ~jnp.isfinite(level)  # NaN: give up, visibly
+
+    value = low + (high - low) * uniform[2]
+    begin = (key, low, high, value, inside(value))
+    return jax.lax.while_loop(lambda carry: ~carry[4], shrink, begin)[3]
+
+
+def small_cholesky(A: Float[Array, "n q q"]) -> Float[Array, "n q q"]:
+    """Factors of many small matrices, column by column over all of them at once."""
+    q = A.shape[-1]
+    columns = []
+    for j in range(q):
+        column = A[:, :, j] / jnp.sqrt(A[:, j, j])[:, None]
+        column = column * (np.arange(q) >= j)
+        columns.append(column)
+        A = A - column[:, :, None] * column[:, None, :]
+    return jnp.stack(columns, axis=-1)
+
+
+def small_forward(L: Float[Array, "n q q"], b: Float[Array, "n q"]) -> Float[Array, "n q"]:
+    """L⁻¹ b for many small lower-triangular matrices."""
+    parts: list[Array] = []
+    for j in range(L.shape[-1]):
+        done = sum((L[:, j, i] * part for i, part in enumerate(parts)), start=jnp.zeros(len(b)))
+        parts.append((b[:, j] - done) / L[:, j, j])
+    return jnp.stack(parts, axis=-1)
+
+
+def small_inverse(L: Float[Array, "n q q"]) -> Float[Array, "n q q"]:
+    """L⁻¹ of many small lower-triangular matrices."""
+    identity = jnp.eye(L.shape[-1])
+    columns = [small_forward(L, jnp.broadcast_to(row, L.shape[:2])) for row in identity]
+    return jnp.stack(columns, axis=-1)
