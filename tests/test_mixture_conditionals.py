@@ -211,7 +211,7 @@ def test_conditional_of_an_indicator(problem):
 
 def test_many_components_with_one_sample_each(problem):
     _, state, Y = problem
-    drawn = indicators.draw_auxiliary(jax.random.key(3), state, N)
+    drawn = indicators.draw_auxiliary(numbers.as_seed(3), state, N)
     own = indicators.own_log_likelihood(Y, drawn)
     one_by_one = [indicators.log_likelihood(Y, drawn, n)[n] for n in range(N)]
     np.testing.assert_allclose(own, one_by_one, rtol=1e-10)
@@ -228,7 +228,7 @@ def test_concentration_has_its_conditional(problem):
         alpha = given.concentration_given_rest(key, alpha, jnp.asarray(n_active), n)
         return alpha, alpha
 
-    keys = jax.random.split(jax.random.key(0), 40_000)
+    keys = numbers.split(numbers.as_seed(0), 40_000)
     chain = np.asarray(jax.jit(lambda: jax.lax.scan(step, jnp.asarray(1.0), keys))()[1])[::4]
     total = integrate.quad(lambda a: np.exp(log_density(a)), 0, 60)[0]
     for level in (0.2, 0.5, 1.0, 2.0):
@@ -242,7 +242,7 @@ def test_missing_values_have_their_conditional(problem):
     hidden = np.zeros((N, 3), dtype=bool)
     hidden[2, [0, 2]] = True
     masks = (jnp.zeros((N, 2), dtype=bool), jnp.asarray(hidden))
-    keys = jax.random.split(jax.random.key(0), 20_000)
+    keys = numbers.split(numbers.as_seed(0), 20_000)
     draw = jax.jit(lambda ks: jax.lax.map(
         lambda key: gibbs.update_missing(key, state, Y, masks)[1][2], ks))  # fmt: skip
     drawn = np.asarray(draw(keys))
@@ -258,24 +258,24 @@ def test_missing_values_have_their_conditional(problem):
 
 
 def test_random_numbers():
-    z = np.asarray(numbers.normals(jax.random.key(0), 200_001))
+    z = np.asarray(numbers.normals(numbers.as_seed(0), 200_001))
     assert stats.kstest(z, "norm").pvalue > 1e-3
     assert abs(np.corrcoef(z[:100_000], z[100_001:])[0, 1]) < 0.012
     x = np.exp(np.random.default_rng(0).uniform(-200, 200, 10_000))
     np.testing.assert_allclose(numbers.fast_log(jnp.asarray(x)), np.log(x), rtol=4e-16, atol=1e-15)
     shapes = np.array([0.03, 0.5, 1.0, 2.5, 40.0])
-    logs = np.asarray(draws.log_gamma(jax.random.key(1), jnp.tile(jnp.asarray(shapes), (40_000, 1))))
+    logs = np.asarray(draws.log_gamma(numbers.as_seed(1), jnp.tile(jnp.asarray(shapes), (40_000, 1))))
     for column, shape in zip(logs.T, shapes, strict=True):
         assert stats.kstest(column, stats.loggamma(shape).cdf).pvalue > 1e-3
-    assert np.isnan(draws.log_gamma(jax.random.key(0), jnp.array([-1.0, 2.0]))[0])
+    assert np.isnan(draws.log_gamma(numbers.as_seed(0), jnp.array([-1.0, 2.0]))[0])
 
 
 def test_wishart_and_slice_draws(rng):
     m, df = 3, 4.5
     B = positive(rng, m)
-    keys = jax.random.split(jax.random.key(0), 2)
+    keys = numbers.split(numbers.as_seed(0), 2)
     n = 20_000
-    below = numbers.normals(keys[0], n * draws.n_below(m)).reshape(n, -1)
+    below = numbers.normals(keys[0], n * m * m).reshape(n, m, m)
     shapes = jnp.broadcast_to(draws.chi_square_shapes(jnp.asarray(df), m), (n, m))
     T = draws.bartlett(below, draws.log_chi_square(draws.log_gamma(keys[1], shapes)))
     F, log_det = jax.jit(lambda T: jax.lax.map(lambda t: draws.wishart_factor(t, B), T))(T)
@@ -290,6 +290,6 @@ def test_wishart_and_slice_draws(rng):
         value = draws.slice_sample(key, value, lambda u: u - jnp.exp(u))
         return value, value
 
-    keys = jax.random.split(jax.random.key(2), 30_000)
+    keys = numbers.split(numbers.as_seed(2), 30_000)
     chain = np.asarray(jax.jit(lambda: jax.lax.scan(step, jnp.asarray(0.0), keys))()[1])
     assert stats.kstest(chain[::10], stats.loggamma(1.0).cdf).pvalue > 1e-3

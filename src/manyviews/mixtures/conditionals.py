@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float
 
 from .draws import log_gamma
 from .hierarchy import Components, Hyper, Prior, ViewPrior
-from .numbers import uniforms
+from .numbers import split, uniforms
 
 
 class Gaussian(NamedTuple):
@@ -203,14 +203,14 @@ def latent_given_rest(
 
 
 def concentration_given_rest(
-    key: Array, alpha: Float[Array, ""], n_active: Array, n: int
+    seed: Array, alpha: Float[Array, ""], n_active: Array, n: int
 ) -> Float[Array, ""]:
     """α₀ by Escobar and West (1995), exact for its prior Gamma(½, ½) (5.27).
 
     η ~ Beta(α₀ + 1, N), then Gamma(K ± ½, ½ - log η): the larger shape is the smaller plus an
     exponential number.
     """
-    first, second = jax.random.split(key)
+    first, second = split(seed)
     shapes = jnp.stack([alpha + 1.0, jnp.asarray(float(n)), n_active - 0.5])
     gammas = log_gamma(first, shapes)
     rate = 0.5 - (gammas[0] - jnp.logaddexp(gammas[0], gammas[1]))

@@ -8,7 +8,7 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float
 
-from .numbers import fast_log, normals, uniforms
+from .numbers import fast_log, normals, split, uniforms
 
 
 def gaussian(
@@ -20,25 +20,17 @@ def gaussian(
     return solve_triangular(L, half + normal, lower=True, trans="T")
 
 
-def n_below(m: int) -> int:
-    """Entries below the diagonal."""
-    return m * (m - 1) // 2
-
-
 def bartlett(
-    below: Float[Array, "*n b"], log_chi_square: Float[Array, "*n m"]
+    normal: Float[Array, "*n m m"], log_chi_square: Float[Array, "*n m"]
 ) -> Float[Array, "*n m m"]:
     """Lower-triangular T with TTᵀ ~ Wishart(df, I) (Bartlett's decomposition).
 
-    From normal numbers below the diagonal, and on it roots of χ² with df, df - 1, …
+    Normal numbers below the diagonal (the others are not used: numbers are cheaper than moving
+    them), and on it roots of χ² with df, df - 1, …
     """
     m = log_chi_square.shape[-1]
-    places = np.full((m, m), n_below(m) + m)
-    places[np.tril_indices(m, -1)] = np.arange(n_below(m))
-    places[np.diag_indices(m)] = n_below(m) + np.arange(m)
-    zero = jnp.zeros((*below.shape[:-1], 1))
-    packed = jnp.concatenate([below, jnp.exp(0.5 * log_chi_square), zero], axis=-1)
-    return packed[..., places.ravel()].reshape(*below.shape[:-1], m, m)
+    diagonal = np.eye(m) * jnp.exp(0.5 * log_chi_square)[..., None, :]
+    return jnp.where(np.tril(np.ones((m, m), dtype=bool), -1), normal, diagonal)
 
 
 def wishart_factor(
@@ -64,7 +56,7 @@ def log_chi_square(log_gamma: Float[Array, "..."]) -> Float[Array, "..."]:
     return log_gamma + float(np.log(2.0))
 
 
-def log_gamma(key: Array, shape: Float[Array, "..."]) -> Float[Array, "..."]:
+def log_gamma(seed: Array, shape: Float[Array, "..."]) -> Float[Array, "..."]:
     """log Gamma(shape, 1), a draw for every shape (Marsaglia and Tsang 2000).
 
     All proposals are made at once, and new ones in small batches for those refused: one or two
@@ -74,26 +66,26 @@ def log_gamma(key: Array, shape: Float[Array, "..."]) -> Float[Array, "..."]:
     n = len(wanted)
     batch = min(n, 8 + n // 16)
     raised = jnp.where(wanted < 1.0, wanted + 1.0, wanted)
-    key, first, lift = jax.random.split(key, 3)
+    seed, first, lift = split(seed, 3)
     value, accepted = _propose(first, raised)
     done = accepted | ~(wanted > 0)  # a shape that is no shape gives NaN, not an endless loop
     value = jnp.where(wanted > 0, value, jnp.nan)
 
     def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        key, value, done = carry
-        key, own = jax.random.split(key)
+        seed, value, done = carry
+        seed, own = split(seed)
         places = jnp.nonzero(~done, size=batch, fill_value=n)[0]
         fresh, accepted = _propose(own, raised.at[places].get(mode="fill", fill_value=1.0))
         kept = jnp.where(accepted, places, n)
-        return key, value.at[kept].set(fresh, mode="drop"), done.at[kept].set(True, mode="drop")
+        return seed, value.at[kept].set(fresh, mode="drop"), done.at[kept].set(True, mode="drop")
 
-    value = jax.lax.while_loop(lambda carry: ~carry[2].all(), again, (key, value, done))[1]
+    value = jax.lax.while_loop(lambda carry: ~carry[2].all(), again, (seed, value, done))[1]
     lowered = value + fast_log(uniforms(lift, n)) / wanted
     return jnp.where(wanted < 1.0, lowered, value).reshape(shape.shape)
 
 
-def _propose(key: Array, shape: Float[Array, " n"]) -> tuple[Array, Array]:
-    first, second = jax.random.split(key)
+def _propose(seed: Array, shape: Float[Array, " n"]) -> tuple[Array, Array]:
+    first, second = split(seed)
     z = normals(first, len(shape))
     d = shape - 1.0 / 3.0
     cube = (1.0 + z / jnp.sqrt(9.0 * d)) ** 3
@@ -105,13 +97,13 @@ def _propose(key: Array, shape: Float[Array, " n"]) -> tuple[Array, Array]:
 
 
 def slice_sample(
-    key: Array,
+    seed: Array,
     start: Float[Array, ""],
     log_density: Callable[[Float[Array, ""]], Float[Array, ""]],
     width: float = 1.0,
 ) -> Float[Array, ""]:
     """One step of slice sampling with stepping out and shrinkage (Neal 2003)."""
-    uniform = uniforms(key, 3)
+    uniform = uniforms(seed, 3)
     level = log_density(start) + jnp.log(uniform[0])
     low = start - width * uniform[1]
 
@@ -125,17 +117,17 @@ def slice_sample(
     )
 
     def shrink(carry: tuple) -> tuple:
-        key, low, high, value, _ = carry
+        seed, low, high, value, _ = carry
         low, high = jnp.where(value < start, value, low), jnp.where(value < start, high, value)
-        key, own = jax.random.split(key)
+        seed, own = split(seed)
         value = low + (high - low) * uniforms(own, 1)[0]
-        return key, low, high, value, inside(value)
+        return seed, low, high, value, inside(value)
 
     def inside(value: Float[Array, ""]) -> Array:
         return (log_density(value) > level) | ~jnp.isfinite(level)  # NaN: give up, visibly
 
     value = low + (high - low) * uniform[2]
-    begin = (key, low, high, value, inside(value))
+    begin = (seed, low, high, value, inside(value))
     return jax.lax.while_loop(lambda carry: ~carry[4], shrink, begin)[3]
 
 

@@ -15,7 +15,6 @@ from .draws import (
     gaussian,
     log_chi_square,
     log_gamma,
-    n_below,
     slice_sample,
     small_cholesky,
     small_inverse,
@@ -23,7 +22,7 @@ from .draws import (
 )
 from .hierarchy import Components, Hyper, Prior, State, Tables, n_normals
 from .indicators import update_indicators
-from .numbers import Tape, normals
+from .numbers import Tape, normals, split
 
 
 class Trace(NamedTuple):
@@ -39,19 +38,19 @@ class Trace(NamedTuple):
 
 
 def sweep(
-    key: Array, state: State, Y: Tables, missing: tuple[Array, ...] | None, prior: Prior, h: int
+    seed: Array, state: State, Y: Tables, missing: tuple[Array, ...] | None, prior: Prior, h: int
 ) -> tuple[State, Tables, Trace]:
     """Parameters, hyperparameters, indicators, latents, α₀, and missing values."""
-    keys = jax.random.split(key, 6)
-    state = update_components(keys[0], state, Y)
-    state = update_hyper(keys[1], state, prior)
-    state, likelihood, overflow = update_indicators(keys[2], state, Y, h)
-    state = update_latents(keys[3], state, Y)
+    seeds = split(seed, 6)
+    state = update_components(seeds[0], state, Y)
+    state = update_hyper(seeds[1], state, prior)
+    state, likelihood, overflow = update_indicators(seeds[2], state, Y, h)
+    state = update_latents(seeds[3], state, Y)
     n_active = jnp.sum(state.counts() > 0)
-    alpha = given.concentration_given_rest(keys[4], state.alpha, n_active, len(state.c))
+    alpha = given.concentration_given_rest(seeds[4], state.alpha, n_active, len(state.c))
     state = state._replace(alpha=alpha)
     if missing is not None:
-        Y = update_missing(keys[5], state, Y, missing)
+        Y = update_missing(seeds[5], state, Y, missing)
     trace = Trace(
         n_active,
         alpha,
@@ -66,7 +65,7 @@ def sweep(
 
 @partial(jax.jit, static_argnames=("n_sweeps", "n_auxiliary"))
 def run_sweeps(
-    key: Array,
+    seed: Array,
     state: State,
     Y: Tables,
     missing: tuple[Array, ...] | None,
@@ -80,7 +79,7 @@ def run_sweeps(
         state, Y, trace = sweep(own, *carry, missing, prior, n_auxiliary)
         return (state, Y), trace
 
-    (state, Y), trace = jax.lax.scan(once, (state, Y), jax.random.split(key, n_sweeps))
+    (state, Y), trace = jax.lax.scan(once, (state, Y), split(seed, n_sweeps))
     return state, Y, trace
 
 
@@ -101,22 +100,22 @@ def component_sums(
     )  # fmt: skip
 
 
-def update_components(key: Array, state: State, Y: Tables) -> State:
+def update_components(seed: Array, state: State, Y: Tables) -> State:
     """μ, A and W of every component that has samples, one after the other."""
     counts = state.counts()
-    keys = jax.random.split(key)
+    seeds = split(seed)
     K, sizes = len(counts), [table.shape[1] for table in Y]
-    tape = Tape(normals(keys[0], K * sum(n_normals(hyper) for hyper in state.hyper)))
+    tape = Tape(normals(seeds[0], K * sum(n_normals(hyper) for hyper in state.hyper)))
     shapes = [
         chi_square_shapes(counts + hyper.beta, m)
         for hyper, m in zip(state.hyper, sizes, strict=True)
     ]
-    gammas = log_gamma(keys[1], jnp.concatenate(shapes, axis=1))
+    gammas = log_gamma(seeds[1], jnp.concatenate(shapes, axis=1))
     chi = jnp.split(log_chi_square(gammas), np.cumsum(sizes)[:-1], axis=1)
     updated = []
     for own, hyper, table, chi_square in zip(state.components, state.hyper, Y, chi, strict=True):
         m, q = hyper.gamma.shape
-        T = bartlett(tape.take(K, n_below(m)), chi_square)
+        T = bartlett(tape.take(K, m, m), chi_square)
         numbers = (tape.take(K, m), T, tape.take(K, m, q))
 
         def draw(
@@ -139,12 +138,12 @@ def update_components(key: Array, state: State, Y: Tables) -> State:
     return state._replace(components=tuple(updated))
 
 
-def update_hyper(key: Array, state: State, prior: Prior) -> State:
+def update_hyper(seed: Array, state: State, prior: Prior) -> State:
     """λ, R, C, β, v and γ of every view, in this order."""
-    keys = jax.random.split(key, 3)
+    seeds = split(seed, 3)
     active = state.counts() > 0
     widths = [len(constants.mean) for constants in prior.views]
-    tape = Tape(normals(keys[0], sum(n_normals(h) + n_below(len(h.lam)) for h in state.hyper)))
+    tape = Tape(normals(seeds[0], sum(n_normals(h) + len(h.lam) ** 2 for h in state.hyper)))
     hypers, shapes, rates = [], [], []
     for constants, own, hyper in zip(prior.views, state.components, state.hyper, strict=True):
         m = len(constants.mean)
@@ -158,28 +157,28 @@ def update_hyper(key: Array, state: State, prior: Prior) -> State:
         shapes += [chi_square_shapes(R.df, m), chi_square_shapes(C.df, m), v.shape[None]]
         rates.append((R.inverse_scale, C.inverse_scale, v.rate))
         hypers.append(hyper)
-    gammas = iter(jnp.split(log_gamma(keys[1], jnp.concatenate(shapes)), _edges(shapes)))
+    gammas = iter(jnp.split(log_gamma(seeds[1], jnp.concatenate(shapes)), _edges(shapes)))
     sums = []
     for view, own in enumerate(state.components):
         m = widths[view]
         R_rate, C_rate, v_rate = rates[view]
-        T = bartlett(tape.take(n_below(m)), log_chi_square(next(gammas)))
+        T = bartlett(tape.take(m, m), log_chi_square(next(gammas)))
         R, _ = wishart_factor(T, R_rate)
-        T = bartlett(tape.take(n_below(m)), log_chi_square(next(gammas)))
+        T = bartlett(tape.take(m, m), log_chi_square(next(gammas)))
         C, log_det = wishart_factor(T, C_rate)
         v = jnp.exp(next(gammas)[0]) / v_rate
         mean, precision = given.loading_mean_given_rest(own.W, active, v, prior)
         gamma = mean + tape.take(*mean.shape) / jnp.sqrt(precision)
         hypers[view] = hypers[view]._replace(R=R @ R.T, C=C @ C.T, v=v, gamma=gamma)
         sums.append(given.noise_sums(own, active, C @ C.T, log_det))
-    excess = _draw_excess(keys[2], [h.beta - m + 1.0 for h, m in zip(hypers, widths, strict=True)],
+    excess = _draw_excess(seeds[2], [h.beta - m + 1.0 for h, m in zip(hypers, widths, strict=True)],
                           sums, max(widths))  # fmt: skip
     pairs = zip(hypers, excess, widths, strict=True)
     return state._replace(hyper=tuple(h._replace(beta=e + m - 1.0) for h, e, m in pairs))
 
 
 def _draw_excess(
-    key: Array, excess: list[Array], sums: list[given.NoiseSums], widest: int
+    seed: Array, excess: list[Array], sums: list[given.NoiseSums], widest: int
 ) -> Float[Array, " V"]:
     """β - m + 1 of every view, by slice sampling of its logarithm."""
 
@@ -188,8 +187,8 @@ def _draw_excess(
         return slice_sample(own, u, lambda u: given.log_beta_given_rest(u, view, widest))
 
     stacked = jax.tree.map(lambda *parts: jnp.stack(parts), *sums)
-    keys = jax.random.split(key, len(sums))
-    return jnp.exp(jax.lax.map(draw, (keys, jnp.log(jnp.stack(excess)), stacked)))
+    seeds = split(seed, len(sums))
+    return jnp.exp(jax.lax.map(draw, (seeds, jnp.log(jnp.stack(excess)), stacked)))
 
 
 def _edges(parts: list[Array]) -> list[int]:
@@ -199,7 +198,7 @@ def _edges(parts: list[Array]) -> list[int]:
 # ---------------------------------------------------------------------- samples
 
 
-def update_latents(key: Array, state: State, Y: Tables) -> State:
+def update_latents(seed: Array, state: State, Y: Tables) -> State:
     """x_n given its component and all of its views."""
     precision, gains = given.latent_given_rest(state.components)
     q = precision.shape[-1]
@@ -209,24 +208,24 @@ def update_latents(key: Array, state: State, Y: Tables) -> State:
         jnp.einsum("nmq,nm->nq", gain[state.c], table - own.mu[state.c])
         for gain, table, own in zip(gains, Y, state.components, strict=True)
     )
-    noise = normals(key, len(state.c) * q).reshape(-1, q)
+    noise = normals(seed, len(state.c) * q).reshape(-1, q)
     half = jnp.einsum("nqr,nr->nq", inverse, linear) + noise
     return state._replace(x=jnp.einsum("nrq,nr->nq", inverse, half))
 
 
 def update_missing(
-    key: Array, state: State, Y: Tables, missing: tuple[Bool[Array, "N _"], ...]
+    seed: Array, state: State, Y: Tables, missing: tuple[Bool[Array, "N _"], ...]
 ) -> Tables:
     """Missing values given the others of their view, the component and x_n.
 
     With o observed and h hidden: precision A_hh, linear term -A_ho (y - Wx - μ)_o.
     """
     filled = []
-    for own_key, table, hidden, own in zip(
-        jax.random.split(key, len(Y)), Y, missing, state.components, strict=True
+    for own_seed, table, hidden, own in zip(
+        split(seed, len(Y)), Y, missing, state.components, strict=True
     ):
         centre = own.mu[state.c] + jnp.einsum("nmq,nq->nm", own.W[state.c], state.x)
-        normal = normals(own_key, table.size).reshape(table.shape)
+        normal = normals(own_seed, table.size).reshape(table.shape)
         A = own.precision()
 
         def draw(row: tuple, A: Float[Array, "K m m"] = A) -> Float[Array, " m"]:

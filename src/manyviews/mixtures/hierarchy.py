@@ -25,10 +25,9 @@ from .draws import (
     chi_square_shapes,
     log_chi_square,
     log_gamma,
-    n_below,
     wishart_factor,
 )
-from .numbers import Tape, normals
+from .numbers import Tape, normals, split
 
 Tables = tuple[Float[Array, "N _"], ...]
 
@@ -183,17 +182,17 @@ def log_gamma_density(value: Float[Array, ""], shape: float, rate: float) -> Flo
 
 
 def draw_hyper(
-    key: Array, constants: ViewPrior, tau: Float[Array, ""], n_components: int
+    seed: Array, constants: ViewPrior, tau: Float[Array, ""], n_components: int
 ) -> Hyper:
     """Hyperparameters of one view from their prior."""
     m = len(constants.mean)
-    keys = jax.random.split(key, 2)
-    tape = Tape(normals(keys[0], m + 2 * n_below(m) + m * n_components))
+    seeds = split(seed, 2)
+    tape = Tape(normals(seeds[0], m + 2 * m * m + m * n_components))
     lam = constants.mean + jnp.linalg.cholesky(constants.covariance) @ tape.take(m)
     wide = chi_square_shapes(jnp.full(2, float(m)), m)
-    gammas = log_gamma(keys[1], jnp.concatenate([wide.ravel(), jnp.full(2, 0.5)]))
+    gammas = log_gamma(seeds[1], jnp.concatenate([wide.ravel(), jnp.full(2, 0.5)]))
     chi = log_chi_square(gammas[: 2 * m].reshape(2, m))
-    T = bartlett(tape.take(2, n_below(m)), chi)
+    T = bartlett(tape.take(2, m, m), chi)
     R, _ = wishart_factor(T[0], m * constants.covariance)
     C, _ = wishart_factor(T[1], m * constants.precision)
     inverse, v = 2.0 * jnp.exp(gammas[2 * m :])
@@ -204,7 +203,7 @@ def draw_hyper(
 def n_normals(hyper: Hyper) -> int:
     """Normal numbers that a draw of one component takes."""
     m, q = hyper.gamma.shape
-    return m + n_below(m) + m * q
+    return m + m * m + m * q
 
 
 def draw_components(
@@ -215,7 +214,7 @@ def draw_components(
     n = len(log_chi_square)
     spread = jnp.linalg.cholesky(hyper.R)
     mu = hyper.lam + tape.take(n, m) @ solve_triangular(spread, jnp.eye(m), lower=True)
-    T = bartlett(tape.take(n, n_below(m)), log_chi_square)
+    T = bartlett(tape.take(n, m, m), log_chi_square)
     G = jnp.linalg.cholesky(hyper.beta * hyper.C)
     inverse = solve_triangular(G, jnp.eye(m), lower=True)
     log_det = jnp.sum(log_chi_square, axis=1) - 2.0 * jnp.sum(jnp.log(jnp.diagonal(G)))

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .draws import chi_square_shapes, log_chi_square, log_gamma, small_cholesky, small_forward
 from .hierarchy import Components, State, Tables, draw_components, n_normals
-from .numbers import Tape, fast_log, normals, uniforms
+from .numbers import Tape, fast_log, normals, split, uniforms
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -66,9 +66,9 @@ class _Walk(NamedTuple):
     overflow: Bool[Array, ""]
 
 
-def draw_auxiliary(key: Array, state: State, n: int) -> tuple[Components, ...]:
+def draw_auxiliary(seed: Array, state: State, n: int) -> tuple[Components, ...]:
     """n components from the base measure, of all views."""
-    first, second = jax.random.split(key)
+    first, second = split(seed)
     tape = Tape(normals(first, n * sum(n_normals(hyper) for hyper in state.hyper)))
     sizes = [len(hyper.lam) for hyper in state.hyper]
     shapes = [chi_square_shapes(hyper.beta, m) for hyper, m in zip(state.hyper, sizes, strict=True)]
@@ -79,7 +79,7 @@ def draw_auxiliary(key: Array, state: State, n: int) -> tuple[Components, ...]:
 
 
 def update_indicators(
-    key: Array, state: State, Y: Tables, n_auxiliary: int
+    seed: Array, state: State, Y: Tables, n_auxiliary: int
 ) -> tuple[State, Float[Array, ""], Bool[Array, ""]]:
     """One pass over all samples: the state, Σ log p(y_n | c_n), whether slots ran out.
 
@@ -90,7 +90,8 @@ def update_indicators(
     drawn anew afterwards. The fresh draws of all samples are made beforehand in one go.
     """
     n_samples, h = len(state.c), n_auxiliary
-    fresh = draw_auxiliary(key, state, n_samples * h)
+    seeds = split(seed)
+    fresh = draw_auxiliary(seeds[0], state, n_samples * h)
     repeated = tuple(jnp.repeat(table, h, axis=0) for table in Y)
     fresh_density = own_log_likelihood(repeated, fresh).reshape(n_samples, h)
     counts = state.counts()
@@ -104,7 +105,7 @@ def update_indicators(
         )
 
     density = jax.lax.map(column, jnp.arange(K)).T
-    uniform = uniforms(jax.random.fold_in(key, 1), n_samples * (K + h))
+    uniform = uniforms(seeds[1], n_samples * (K + h))
     noise = -fast_log(-fast_log(uniform * (1.0 - 1e-16))).reshape(n_samples, K + h)  # Gumbel
     log_new = jnp.log(state.alpha / h)
     slots = jnp.arange(K)
@@ -129,10 +130,10 @@ def update_indicators(
 
     def until_opened(carry: tuple) -> tuple:
         walk, components, density = carry
-        walk = jax.lax.while_loop(
-            lambda w: (w.n < n_samples) & ~w.opened,
-            lambda w: step(w, density),
-            walk._replace(opened=jnp.asarray(False)),
+        walk, density = jax.lax.while_loop(
+            lambda carry: (carry[0].n < n_samples) & ~carry[0].opened,
+            lambda carry: (step(*carry), carry[1]),
+            (walk._replace(opened=jnp.asarray(False)), density),
         )
         components = tuple(
             Components(

@@ -4,7 +4,7 @@ Everything the fitted models answer comes from here: missing values are marginal
 ones are conditioned on those that are there, component by component (001 §5.2, thesis.md 2.10).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -126,6 +126,16 @@ class JointMixture:
         log_det = np.sum(np.log(np.diagonal(factor, axis1=1, axis2=2)), axis=1)
         offset = np.einsum("kde,ke->kd", inverse, self.means[:, seen])
         return _Whitening(inverse, offset, -0.5 * seen.sum() * LOG_2PI - log_det)
+
+
+def average(mixtures: Sequence[JointMixture]) -> JointMixture:
+    """The mean of several densities: all of their components, in one mixture."""
+    return JointMixture(
+        np.concatenate([m.log_weights - np.log(len(mixtures)) for m in mixtures]),
+        np.concatenate([m.means for m in mixtures]),
+        np.concatenate([m.loadings for m in mixtures]),
+        np.concatenate([m.noise for m in mixtures]),
+    )
 
 
 @dataclass(frozen=True)
