@@ -8,7 +8,7 @@ from importlib.metadata import version  # noqa: E402
 
 from . import errors, kernels  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
-from .mixtures import MixturePCCA  # noqa: E402
+from .mixtures import DirichletPCCA, MixturePCCA  # noqa: E402
 from .models import MRD, BayesianGPLVM, MRDClassifier  # noqa: E402
 from .models.files import load  # noqa: E402
 
@@ -17,6 +17,7 @@ __version__ = version("manyviews")
 __all__ = [
     "MRD",
     "BayesianGPLVM",
+    "DirichletPCCA",
     "MixturePCCA",
     "MRDClassifier",
     "Stage",
