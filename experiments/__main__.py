@@ -16,6 +16,7 @@ EXPERIMENTS = (
     "peers",
     "pose",
     "robustness",
+    "thesis-mixture",
     "toy",
     "video",
     "yale",

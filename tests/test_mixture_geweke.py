@@ -22,7 +22,7 @@ from manyviews.mixtures.numbers import as_seed, normals, split, uniforms
 pytestmark = pytest.mark.slow
 
 N, Q, SIZES, H = 5, 2, (1, 2), 2
-CHAIN, PRIOR_DRAWS, BATCHES = 60_000, 60_000, 50
+CHAIN, PRIOR_DRAWS, BATCHES = 100_000, 60_000, 25
 LEAST = 2.0  # of β - m + 1
 
 
@@ -130,7 +130,7 @@ def z_scores(seed=0):
 def test_prior_and_chain_agree():
     z = z_scores()
     assert len(z) == 37
-    assert np.abs(z).max() < 4.0
+    assert np.abs(z).max() < 5.0  # one in a thousand for 37 t-values of 24 degrees of freedom
     assert np.mean(z**2) < 2.0
 
 
@@ -153,4 +153,4 @@ def test_the_errors_of_the_text_are_found(monkeypatch, mistake):
             return conditional._replace(shape=0.5 * (W.shape[1] * jnp.sum(active) + 1.0))
 
         monkeypatch.setattr(given, "loading_precision_given_rest", wrong)
-    assert np.abs(z_scores()).max() > 6.0
+    assert np.nanmax(np.abs(z_scores())) > 6.0

@@ -59,29 +59,25 @@ def log_chi_square(log_gamma: Float[Array, "..."]) -> Float[Array, "..."]:
 def log_gamma(seed: Array, shape: Float[Array, "..."]) -> Float[Array, "..."]:
     """log Gamma(shape, 1), a draw for every shape (Marsaglia and Tsang 2000).
 
-    All proposals are made at once, and new ones in small batches for those refused: one or two
-    in a hundred. Shapes below one are reached from shape + 1.
+    All proposals are made at once, and again for all while one or two in a hundred are refused:
+    numbers are cheaper than finding out which. Shapes below one are reached from shape + 1.
     """
     wanted = shape.reshape(-1)
-    n = len(wanted)
-    batch = min(n, 8 + n // 16)
     raised = jnp.where(wanted < 1.0, wanted + 1.0, wanted)
     seed, first, lift = split(seed, 3)
     value, accepted = _propose(first, raised)
     done = accepted | ~(wanted > 0)  # a shape that is no shape gives NaN, not an endless loop
-    value = jnp.where(wanted > 0, value, jnp.nan)
 
     def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         seed, value, done = carry
         seed, own = split(seed)
-        places = jnp.nonzero(~done, size=batch, fill_value=n)[0]
-        fresh, accepted = _propose(own, raised.at[places].get(mode="fill", fill_value=1.0))
-        kept = jnp.where(accepted, places, n)
-        return seed, value.at[kept].set(fresh, mode="drop"), done.at[kept].set(True, mode="drop")
+        fresh, accepted = _propose(own, raised)
+        return seed, jnp.where(done, value, fresh), done | accepted
 
     value = jax.lax.while_loop(lambda carry: ~carry[2].all(), again, (seed, value, done))[1]
-    lowered = value + fast_log(uniforms(lift, n)) / wanted
-    return jnp.where(wanted < 1.0, lowered, value).reshape(shape.shape)
+    lowered = value + fast_log(uniforms(lift, len(wanted))) / wanted
+    value = jnp.where(wanted < 1.0, lowered, value)
+    return jnp.where(wanted > 0, value, jnp.nan).reshape(shape.shape)
 
 
 def _propose(seed: Array, shape: Float[Array, " n"]) -> tuple[Array, Array]:

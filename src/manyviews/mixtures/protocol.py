@@ -230,6 +230,10 @@ class MixtureEstimator(BaseEstimator):
             check_training_columns(table, name, columns)
         self.view_names_, self.columns_ = found.names, found.columns
         self.samples_, self.labelled_ = found.samples, found.labelled
+        self.ranges_ = tuple(
+            np.stack([np.nanmin(table, axis=0), np.nanmax(table, axis=0)])
+            for table in found.tables
+        )
         self.scalings_ = tuple(Scaling.fit(table, self.scaling) for table in found.tables)
         widths = sorted(self._sizes(), reverse=True)
         if self.n_components > widths[1]:
