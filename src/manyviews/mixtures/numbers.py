@@ -8,10 +8,14 @@ sine and cosine are the polynomials of the Cephes library, accurate to the last 
 A seed is a 64-bit word and is used once: for numbers, or to be split into new seeds.
 """
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, UInt
+
+BLOCK = 4096
 
 _LOG_P = (
     1.01875663804580931796e-4, 4.97494994976747001425e-1, 4.70579119878881725854,
@@ -83,11 +87,25 @@ def words_to_uniforms(random: UInt[Array, " n"]) -> Float[Array, " n"]:
 
 def uniforms(seed: UInt[Array, ""], n: int) -> Float[Array, " n"]:
     """Numbers uniform in (0, 1]."""
-    return jax.lax.optimization_barrier(words_to_uniforms(words(seed, n)))
+    return _in_blocks(seed, n, lambda own, size: words_to_uniforms(words(own, size)))
 
 
 def normals(seed: UInt[Array, ""], n: int) -> Float[Array, " n"]:
-    """Standard normal numbers (Box and Muller 1958).
+    """Standard normal numbers."""
+    return _in_blocks(seed, n, _box_muller)
+
+
+def _in_blocks(seed: UInt[Array, ""], n: int, make: Callable) -> Float[Array, " n"]:
+    """Make numbers in a loop over blocks: else XLA would make them anew wherever they are used."""
+    n_blocks = -(-n // BLOCK) if n > BLOCK else 2
+    size = -(-n // n_blocks)
+    seeds = split(seed, n_blocks)
+    blocks = jax.lax.map(lambda own: make(own, size), seeds)
+    return blocks.reshape(-1)[:n]
+
+
+def _box_muller(seed: UInt[Array, ""], n: int) -> Float[Array, " n"]:
+    """Standard normal numbers in pairs (Box and Muller 1958).
 
     The angle is drawn within an eighth of a turn either way; the quadrant comes from two of the
     twelve bits that the uniform number does not use.
@@ -103,8 +121,7 @@ def normals(seed: UInt[Array, ""], n: int) -> Float[Array, " n"]:
     sign = 1.0 - (pairs[1] & np.uint64(2)).astype(jnp.float64)
     first = jnp.where(turned, -sine, cosine) * sign
     second = jnp.where(turned, cosine, sine) * sign
-    numbers = jnp.concatenate([radius * first, radius * second])[:n]
-    return jax.lax.optimization_barrier(numbers)  # else XLA makes them anew at every use
+    return jnp.concatenate([radius * first, radius * second])[:n]
 
 
 class Tape:

@@ -60,7 +60,7 @@ class Posterior:
             self.views.append(
                 ViewFactors(
                     prior.views[view], float(prior.tau), n_sticks,
-                    [k if k < len(local.means) else None for k in order],
+                    [int(k) if k < len(local.means) else None for k in order],
                     local.means[:, a:b], local.loadings[:, a:b], local.noise[:, a:b, a:b], rng,
                 )
             )  # fmt: skip
