@@ -100,7 +100,10 @@ def measures(model: object, train: dict, test: dict) -> dict[str, float]:
     if hasattr(model, "n_clusters_"):
         found["clusters"] = float(model.n_clusters_)
     curve = manifolds()
-    for view in ("arc", "sine"):  # the lowest density along the manifold tells whether it is covered
+    for view in (
+        "arc",
+        "sine",
+    ):  # the lowest density along the manifold tells whether it is covered
         density = model.predictive_density(None, view, curve[view])[0]
         found[f"lowest-density-{view}"] = float(np.quantile(density, 0.02))
     return found
@@ -110,4 +113,6 @@ def note(measure: str) -> str:
     """What a measure means, where its name does not tell."""
     if measure.startswith("lowest-density"):
         return "2 % quantile of the marginal density along the true curve"
-    return "the thesis: settles at 4, on curves it does not specify" if measure == "clusters" else ""
+    return (
+        "the thesis: settles at 4, on curves it does not specify" if measure == "clusters" else ""
+    )

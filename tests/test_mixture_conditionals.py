@@ -61,9 +61,7 @@ def with_component(state, view, k, **values):
 
 def with_hyper(state, view, **values):
     values = {name: jnp.asarray(value) for name, value in values.items()}
-    return state._replace(
-        hyper=replaced(state.hyper, view, state.hyper[view]._replace(**values))
-    )
+    return state._replace(hyper=replaced(state.hyper, view, state.hyper[view]._replace(**values)))
 
 
 def replaced(items, place, new):
@@ -83,9 +81,9 @@ def gaussian_log(conditional, value):
 
 
 def wishart_log(conditional, value):
-    return stats.wishart(
-        float(conditional.df), np.linalg.inv(conditional.inverse_scale)
-    ).logpdf(value)
+    return stats.wishart(float(conditional.df), np.linalg.inv(conditional.inverse_scale)).logpdf(
+        value
+    )
 
 
 def agree(joint, changed, log_density, values):
@@ -264,7 +262,9 @@ def test_random_numbers():
     x = np.exp(np.random.default_rng(0).uniform(-200, 200, 10_000))
     np.testing.assert_allclose(numbers.fast_log(jnp.asarray(x)), np.log(x), rtol=4e-16, atol=1e-15)
     shapes = np.array([0.03, 0.5, 1.0, 2.5, 40.0])
-    logs = np.asarray(draws.log_gamma(numbers.as_seed(1), jnp.tile(jnp.asarray(shapes), (40_000, 1))))
+    logs = np.asarray(
+        draws.log_gamma(numbers.as_seed(1), jnp.tile(jnp.asarray(shapes), (40_000, 1)))
+    )
     for column, shape in zip(logs.T, shapes, strict=True):
         assert stats.kstest(column, stats.loggamma(shape).cdf).pvalue > 1e-3
     assert np.isnan(draws.log_gamma(numbers.as_seed(0), jnp.array([-1.0, 2.0]))[0])

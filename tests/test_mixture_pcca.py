@@ -1,5 +1,7 @@
 """Mixtures of PCCA by EM, and what every mixture model answers."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -23,7 +25,7 @@ def three_clusters(n=240, sizes=(3, 2), seed=0, noise=0.3):
     Y = means[labels] + (W[labels] @ rng.normal(size=(n, 1, 1)))[..., 0]
     Y += noise * rng.normal(size=(n, D))
     edges = np.cumsum((0, *sizes))
-    views = {f"v{i}": Y[:, a:b] for i, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True))}
+    views = {f"v{i}": Y[:, a:b] for i, (a, b) in enumerate(pairwise(edges))}
     return views, labels
 
 
@@ -71,8 +73,11 @@ def test_a_conditional_is_the_joint_over_the_marginal(rng):
         both = known.copy()
         both[0, wanted] = point
         expected = mixture.log_density(both) - mixture.log_density(known)
-        parts = [w * stats.multivariate_normal(m, C).pdf(point)
-                 for w, m, C in zip(part.weights[0], part.means[0], part.covariances, strict=True)]  # fmt: skip
+        parts = [
+            part.weights[0, k]
+            * stats.multivariate_normal(part.means[0, k], part.covariances[k]).pdf(point)
+            for k in range(3)
+        ]
         np.testing.assert_allclose(np.log(sum(parts)), expected[0], rtol=1e-9)
 
 

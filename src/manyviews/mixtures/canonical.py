@@ -1,5 +1,7 @@
 """PCCA of a covariance matrix: closed form for two views, a start for more (001 §2.5.4)."""
 
+from itertools import pairwise
+
 import numpy as np
 from jaxtyping import Bool, Float
 from scipy.linalg import block_diag, solve_triangular
@@ -18,7 +20,7 @@ def canonical_pcca(
     P^{1/2} where the text has P). For more views there is no closed form.
     """
     edges = np.cumsum((0, *sizes))
-    parts = [slice(a, b) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    parts = [slice(a, b) for a, b in pairwise(edges)]
     factor = block_diag(*(np.linalg.cholesky(S[p, p]) for p in parts))
     half = solve_triangular(factor, S, lower=True)
     white = solve_triangular(factor, half.T, lower=True)
@@ -28,7 +30,7 @@ def canonical_pcca(
     loadings = vectors[:, ::-1][:, :n_components] * np.sqrt(excess * n_views / (n_views - 1))
     if n_views > 2:
         for p in parts:
-            share = np.linalg.norm(loadings[p], ord=2) ** 2
+            share = float(np.linalg.norm(loadings[p], ord=2)) ** 2
             loadings[p] *= np.sqrt(min(1.0, LARGEST_SHARE / max(share, 1e-300)))
     W = factor @ loadings
     return W, np.where(same_view(sizes), S - W @ W.T, 0.0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -49,8 +50,9 @@ def first_state(
     n_clusters, _, q = mixture.loadings.shape
     slots = max(SLOTS, SPARE * n_clusters)
     edges = np.cumsum([0, *(table.shape[1] for table in Y)])
-    components, hypers = [], []
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    components: list[Components] = []
+    hypers: list[Hyper] = []
+    for a, b in pairwise(edges):
         m = b - a
         noise = mixture.noise[:, a:b, a:b]
         A = np.linalg.inv(noise)
@@ -112,13 +114,15 @@ def run_chain(
             assignments.append(np.unique(np.asarray(state.c), return_inverse=True)[1])
         if report is not None:
             report(done, int(traces[-1].n_clusters[-1]))
-    joined = Trace(*(np.concatenate(parts) for parts in zip(*traces, strict=True)))
-    return Chain(mixtures, np.stack(assignments), _named(joined))
+    joined = [np.concatenate(parts) for parts in zip(*traces, strict=True)]
+    named = _named(dict(zip(Trace._fields, joined, strict=True)))
+    return Chain(mixtures, np.stack(assignments), named)
 
 
 def as_mixture(state: State, seed: jax.Array) -> JointMixture:
     """The predictive mixture of one state: weights N_k / (N + α₀), and α₀ / (N + α₀) for a draw
-    from the base measure: the component of a sample unlike all others (5.109 corrected)."""
+    from the base measure: the component of a sample unlike all others (5.109 corrected).
+    """
     counts = np.asarray(state.counts())
     active = np.flatnonzero(counts)
     fresh = draw_auxiliary(seed, state, 1)
@@ -158,15 +162,11 @@ def _padded(part: np.ndarray, slots: int) -> np.ndarray:
     return np.concatenate([part, filler])
 
 
-def _named(trace: Trace) -> dict[str, np.ndarray]:
-    """The trace by name; the noise's degrees of freedom beyond the least, in logarithms."""
-    values = {
-        "n_clusters": trace.n_clusters,
-        "concentration": trace.concentration,
-        "log_likelihood": trace.log_likelihood,
-        "largest_share": trace.largest_share,
-    }
-    for view in range(trace.beta.shape[1]):
-        values[f"noise_df[{view}]"] = trace.beta[:, view]
-        values[f"loading_precision[{view}]"] = trace.loading_precision[:, view]
+def _named(trace: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The trace by name, one entry for every view where it has one."""
+    single = ("n_clusters", "concentration", "log_likelihood", "largest_share")
+    values = {name: trace[name] for name in single}
+    for view in range(trace["beta"].shape[1]):
+        values[f"noise_df[{view}]"] = trace["beta"][:, view]
+        values[f"loading_precision[{view}]"] = trace["loading_precision"][:, view]
     return values

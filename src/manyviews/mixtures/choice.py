@@ -47,7 +47,8 @@ def choose_n_clusters(
         for name, table, columns in zip(found.names, found.tables, found.columns, strict=True)
     }
     folds = KFold(n_folds, shuffle=True, random_state=random_state)
-    rows, fitted = {}, {}
+    rows: dict[int, dict[str, float]] = {}
+    fitted: dict[Any, MixturePCCA] = {}
     for n_clusters in candidates:
         fitted[n_clusters] = clone(model).set_params(n_clusters=n_clusters).fit(frames)
         rows[n_clusters] = {

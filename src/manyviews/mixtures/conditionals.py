@@ -7,7 +7,6 @@ compare every one with ratios of the log joint density.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float
@@ -152,9 +151,7 @@ def noise_sums(
     )
 
 
-def log_beta_given_rest(
-    u: Float[Array, ""], sums: NoiseSums, widest: int
-) -> Float[Array, ""]:
+def log_beta_given_rest(u: Float[Array, ""], sums: NoiseSums, widest: int) -> Float[Array, ""]:
     """Log density of u = log(β - m + 1), up to a constant: the Jacobian is u (5.78).
 
     Widths m are numbers here, not shapes, so that all views go through one compiled sampler.

@@ -196,7 +196,7 @@ class DirichletPCCA(MixtureEstimator):
         self.clusters_ = _without_last(mixtures[chosen])
         self.burn_in_ = burn_in
         sizes = self.n_clusters_posterior()
-        self.n_clusters_ = int(sizes.idxmax())
+        self.n_clusters_ = int(sizes.index[int(sizes.argmax())])
         if self.n_chains > 1:
             r_hat = split_r_hat(self.trace_["log_likelihood"][:, burn_in:])
             if r_hat > LARGEST_R_HAT:

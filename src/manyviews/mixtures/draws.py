@@ -52,12 +52,12 @@ def chi_square_shapes(df: Float[Array, "*n"], m: int) -> Float[Array, "*n m"]:
 
 
 def log_chi_square(log_gamma: Float[Array, "..."]) -> Float[Array, "..."]:
-    """log χ² from log Gamma(df / 2, 1)."""
+    """Log χ² from log Gamma(df / 2, 1)."""
     return log_gamma + float(np.log(2.0))
 
 
 def log_gamma(seed: Array, shape: Float[Array, "..."]) -> Float[Array, "..."]:
-    """log Gamma(shape, 1), a draw for every shape (Marsaglia and Tsang 2000).
+    """Log Gamma(shape, 1), a draw for every shape (Marsaglia and Tsang 2000).
 
     All proposals are made at once, and again for all while one or two in a hundred are refused:
     numbers are cheaper than finding out which. Shapes below one are reached from shape + 1.

@@ -76,7 +76,7 @@ class LoadingFactor:
         v: float,
         linear: Float[np.ndarray, "m q"],
     ) -> "LoadingFactor":
-        """vec W of precision xx ⊗ A + vI, and its linear term."""
+        """Vec W of precision xx ⊗ A + vI, and its linear term."""
         a, V = np.linalg.eigh(A)
         d, U = np.linalg.eigh(xx)
         variance = 1.0 / (np.maximum(a, 0.0)[:, None] * np.maximum(d, 0.0)[None, :] + v)

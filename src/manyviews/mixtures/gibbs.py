@@ -147,9 +147,7 @@ def update_hyper(seed: Array, state: State, prior: Prior) -> State:
     hypers, shapes, rates = [], [], []
     for constants, own, hyper in zip(prior.views, state.components, state.hyper, strict=True):
         m = len(constants.mean)
-        lam = gaussian(
-            tape.take(m), *given.lambda_given_rest(own.mu, active, hyper, constants)
-        )
+        lam = gaussian(tape.take(m), *given.lambda_given_rest(own.mu, active, hyper, constants))
         hyper = hyper._replace(lam=lam)
         R = given.spread_given_rest(own.mu, active, hyper, constants)
         C = given.noise_scale_given_rest(own.precision(), active, hyper, constants)
@@ -163,14 +161,16 @@ def update_hyper(seed: Array, state: State, prior: Prior) -> State:
         m = widths[view]
         R_rate, C_rate, v_rate = rates[view]
         T = bartlett(tape.take(m, m), log_chi_square(next(gammas)))
-        R, _ = wishart_factor(T, R_rate)
+        spread, _ = wishart_factor(T, R_rate)
         T = bartlett(tape.take(m, m), log_chi_square(next(gammas)))
-        C, log_det = wishart_factor(T, C_rate)
-        v = jnp.exp(next(gammas)[0]) / v_rate
-        mean, precision = given.loading_mean_given_rest(own.W, active, v, prior)
-        gamma = mean + tape.take(*mean.shape) / jnp.sqrt(precision)
-        hypers[view] = hypers[view]._replace(R=R @ R.T, C=C @ C.T, v=v, gamma=gamma)
-        sums.append(given.noise_sums(own, active, C @ C.T, log_det))
+        scale, log_det = wishart_factor(T, C_rate)
+        precision = jnp.exp(next(gammas)[0]) / v_rate
+        mean, sharpness = given.loading_mean_given_rest(own.W, active, precision, prior)
+        gamma = mean + tape.take(*mean.shape) / jnp.sqrt(sharpness)
+        hypers[view] = hypers[view]._replace(
+            R=spread @ spread.T, C=scale @ scale.T, v=precision, gamma=gamma
+        )
+        sums.append(given.noise_sums(own, active, hypers[view].C, log_det))
     excess = _draw_excess(seeds[2], [h.beta - m + 1.0 for h, m in zip(hypers, widths, strict=True)],
                           sums, max(widths))  # fmt: skip
     pairs = zip(hypers, excess, widths, strict=True)

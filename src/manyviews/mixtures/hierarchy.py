@@ -13,7 +13,6 @@ densities 𝒲(v, S) and 𝒢(a, b) of mean S and b:
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import solve_triangular
@@ -100,7 +99,7 @@ def make_prior(Y: list[Float[np.ndarray, "N _"]], tau: float, ridge: float) -> P
 
 
 def log_joint(prior: Prior, state: State, Y: Tables) -> Float[Array, ""]:
-    """log p(Y, c, X, all parameters and hyperparameters)."""
+    """Log p(Y, c, X, all parameters and hyperparameters)."""
     counts = state.counts()
     active = counts > 0
     total = -0.5 * jnp.sum(state.x**2) - 0.5 * state.x.size * np.log(2.0 * np.pi)
@@ -118,7 +117,7 @@ def log_joint(prior: Prior, state: State, Y: Tables) -> Float[Array, ""]:
 
 
 def log_partition(counts: Int[Array, " K"], alpha: Float[Array, ""]) -> Float[Array, ""]:
-    """log p(c | α₀) = K log α₀ + Σ_k log (N_k - 1)! + log Γ(α₀) - log Γ(α₀ + N)."""
+    """Log p(c | α₀) = K log α₀ + Σ_k log (N_k - 1)! + log Γ(α₀) - log Γ(α₀ + N)."""
     active = counts > 0
     tables = jnp.where(active, jnp.log(alpha) + gammaln(jnp.maximum(counts, 1)), 0.0)
     return jnp.sum(tables) + gammaln(alpha) - gammaln(alpha + jnp.sum(counts))
@@ -206,9 +205,7 @@ def n_normals(hyper: Hyper) -> int:
     return m + m * m + m * q
 
 
-def draw_components(
-    tape: Tape, log_chi_square: Float[Array, "n m"], hyper: Hyper
-) -> Components:
+def draw_components(tape: Tape, log_chi_square: Float[Array, "n m"], hyper: Hyper) -> Components:
     """Components of one view from the base measure p(θ | hyperparameters)."""
     m, q = hyper.gamma.shape
     n = len(log_chi_square)

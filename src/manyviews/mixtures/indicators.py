@@ -18,7 +18,7 @@ LOG_2PI = float(np.log(2.0 * np.pi))
 def log_likelihood(
     Y: Tables, components: tuple[Components, ...], k: Int[Array, ""] | int
 ) -> Float[Array, " N"]:
-    """log N(y_n | μ_k, W_k W_kᵀ + Ψ_k) of all samples, x_n integrated out.
+    """Log N(y_n | μ_k, W_k W_kᵀ + Ψ_k) of all samples, x_n integrated out.
 
     By Woodbury with A = FFᵀ: with e = Fᵀ(y - μ), H = FᵀW and I + HᵀH = LLᵀ,
     the quadratic form is ‖e‖² - ‖L⁻¹Hᵀe‖², and log|C| = 2 log|L| - log|A|.
@@ -67,7 +67,7 @@ class _Walk(NamedTuple):
 
 
 def draw_auxiliary(seed: Array, state: State, n: int) -> tuple[Components, ...]:
-    """n components from the base measure, of all views."""
+    """N components from the base measure, of all views."""
     first, second = split(seed)
     tape = Tape(normals(first, n * sum(n_normals(hyper) for hyper in state.hyper)))
     sizes = [len(hyper.lam) for hyper in state.hyper]

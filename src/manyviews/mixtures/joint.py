@@ -44,7 +44,7 @@ class JointMixture:
         return self.loadings @ self.loadings.transpose(0, 2, 1) + self.noise
 
     def log_densities(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
-        """log N(y_o | μ_k, C_k) of the observed values of every row, under every component."""
+        """Log N(y_o | μ_k, C_k) of the observed values of every row, under every component."""
         answer = np.zeros((len(Y), len(self.log_weights)))
         for seen, rows in patterns(~np.isnan(Y)):
             whitening = self._whitening(seen)
@@ -55,7 +55,7 @@ class JointMixture:
         return answer
 
     def log_density(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
-        """log p(y_o) of the observed values of every row."""
+        """Log p(y_o) of the observed values of every row."""
         return logsumexp(self.log_weights + self.log_densities(Y), axis=1)
 
     def responsibilities(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:

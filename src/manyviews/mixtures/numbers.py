@@ -45,7 +45,7 @@ def _polynomial(coefficients: tuple[float, ...], x: Float[Array, "..."]) -> Floa
 
 
 def fast_log(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """log x of normal positive numbers."""
+    """Log x of normal positive numbers."""
     bits = jax.lax.bitcast_convert_type(x, jnp.uint64)
     exponent = (bits >> np.uint64(52)).astype(jnp.int64) - 1023
     m = jax.lax.bitcast_convert_type((bits & _MANTISSA) | _ONE, jnp.float64)

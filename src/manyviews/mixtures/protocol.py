@@ -166,9 +166,7 @@ class MixtureEstimator(BaseEstimator):
             }
         else:
             answers = {
-                name: self._like(
-                    found, name, self._moments(known, place, return_std, return_cov)
-                )
+                name: self._like(found, name, self._moments(known, place, return_std, return_cov))
                 for name, place in zip(targets, places, strict=True)
             }
         return answers[targets[0]] if isinstance(target, str) else answers
@@ -231,8 +229,7 @@ class MixtureEstimator(BaseEstimator):
         self.view_names_, self.columns_ = found.names, found.columns
         self.samples_, self.labelled_ = found.samples, found.labelled
         self.ranges_ = tuple(
-            np.stack([np.nanmin(table, axis=0), np.nanmax(table, axis=0)])
-            for table in found.tables
+            np.stack([np.nanmin(table, axis=0), np.nanmax(table, axis=0)]) for table in found.tables
         )
         self.scalings_ = tuple(Scaling.fit(table, self.scaling) for table in found.tables)
         widths = sorted(self._sizes(), reverse=True)
@@ -298,9 +295,7 @@ class MixtureEstimator(BaseEstimator):
             )
         return known
 
-    def _moments(
-        self, known: Float[np.ndarray, "N D"], place: int, std: bool, cov: bool
-    ) -> Any:
+    def _moments(self, known: Float[np.ndarray, "N D"], place: int, std: bool, cov: bool) -> Any:
         mean, covariance = mixture_moments(self.mixture_, known, self._span(place))
         scaling = self.scalings_[place]
         if cov:

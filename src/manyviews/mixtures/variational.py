@@ -9,6 +9,7 @@ optimised factor by factor; every step raises the bound. The thesis names it as 
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -56,7 +57,7 @@ class Posterior:
         self.alpha = GammaFactor(1.0, 1.0)
         edges = np.cumsum([0, *(table.shape[1] for table in Y)])
         self.views = []
-        for view, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        for view, (a, b) in enumerate(pairwise(edges)):
             self.views.append(
                 ViewFactors(
                     prior.views[view], float(prior.tau), n_sticks,
@@ -154,9 +155,7 @@ def fit_variational(
     assert best is not None
     used = np.flatnonzero(best.r.sum(axis=0) > 0.5)
     labels = best.r[:, used].argmax(axis=1)
-    return Found(
-        _predictive(best, rng), _plug_in(best, used), labels, best_bounds, best_converged
-    )
+    return Found(_predictive(best, rng), _plug_in(best, used), labels, best_bounds, best_converged)
 
 
 def _plug_in(posterior: Posterior, used: Int[np.ndarray, " u"]) -> JointMixture:
@@ -171,7 +170,7 @@ def _predictive(posterior: Posterior, rng: np.random.RandomState) -> JointMixtur
     used = np.flatnonzero(weights > SMALLEST_WEIGHT)
     drawn = []
     for _ in range(PREDICTIVE_DRAWS):
-        parts = [[view.draw(t, rng) for t in used] for view in posterior.views]
+        parts = [[view.draw(int(t), rng) for t in used] for view in posterior.views]
         drawn.append(_assembled(weights[used] / weights[used].sum(), parts))
     return average(drawn)
 
@@ -186,4 +185,3 @@ def _assembled(weights: Float[np.ndarray, " k"], views: list) -> JointMixture:
         noise[:, start:stop, start:stop] = np.stack([part[2] for part in view])
         start = stop
     return JointMixture(np.log(weights / weights.sum()), means, loadings, noise)
-

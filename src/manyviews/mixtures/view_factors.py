@@ -101,15 +101,13 @@ class ViewFactors:
         b = self.R.mean @ means.sum(axis=0) + self.precision_y @ self.mean_y
         self.lam = GaussianFactor.of(P, b)
         self.R = WishartFactor(float(self.m + self.n), self._mean_spread() + self.m * self.cov_y)
-        total = sum(factor.mean for factor in self.A)
+        total = np.sum([factor.mean for factor in self.A], axis=0)
         beta = self.beta.mean
         self.C = WishartFactor(beta * self.n + self.m, self.m * self.precision_y + beta * total)
         self.beta.update(*self._noise_sums())
         self.gamma_variance = 1.0 / (self.n * self.v.mean + self.tau)
-        self.gamma_mean = (
-            self.v.mean * sum(factor.mean for factor in self.W) * self.gamma_variance
-        )
-        self.v = GammaFactor(
+        loadings = np.sum([factor.mean for factor in self.W], axis=0)
+        self.gamma_mean = self.v.mean * self.gamma_variance * loadingsself.v = GammaFactor(
             0.5 * (self.m * self.n * self.q + 1.0), 0.5 * (1.0 + self._loading_spread())
         )
 
