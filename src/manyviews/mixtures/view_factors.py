@@ -107,7 +107,8 @@ class ViewFactors:
         self.beta.update(*self._noise_sums())
         self.gamma_variance = 1.0 / (self.n * self.v.mean + self.tau)
         loadings = np.sum([factor.mean for factor in self.W], axis=0)
-        self.gamma_mean = self.v.mean * self.gamma_variance * loadingsself.v = GammaFactor(
+        self.gamma_mean = self.v.mean * self.gamma_variance * loadings
+        self.v = GammaFactor(
             0.5 * (self.m * self.n * self.q + 1.0), 0.5 * (1.0 + self._loading_spread())
         )
 
