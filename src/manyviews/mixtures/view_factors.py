@@ -130,7 +130,7 @@ class ViewFactors:
         total += -0.5 * np.linalg.slogdet(self.cov_y)[1] + self.lam.entropy()
         for factor, B in ((self.R, m * self.cov_y), (self.C, m * self.precision_y)):
             trace = float(np.sum(B * factor.mean))
-            total += wishart_log(m, np.linalg.slogdet(B)[1], factor.log_det, trace, m)
+            total += wishart_log(float(m), np.linalg.slogdet(B)[1], factor.log_det, trace, m)
             total += factor.entropy()
         square = np.sum(self.gamma_mean**2) + m * q * self.gamma_variance
         total += 0.5 * m * q * (np.log(self.tau) - LOG_2PI) - 0.5 * self.tau * square
