@@ -19,6 +19,8 @@ from .numbers import as_seed, split
 SLOTS = 20  # components that have room at first; it doubles when they are full
 SPARE = 2
 
+_draw_one = jax.jit(lambda seed, state: draw_auxiliary(seed, state, 1))  # compiled once
+
 
 @dataclass(frozen=True)
 class ChainOptions:
@@ -125,7 +127,7 @@ def as_mixture(state: State, seed: jax.Array) -> JointMixture:
     """
     counts = np.asarray(state.counts())
     active = np.flatnonzero(counts)
-    fresh = draw_auxiliary(seed, state, 1)
+    fresh = _draw_one(seed, state)
     weights = np.append(counts[active], float(state.alpha)) / (len(state.c) + float(state.alpha))
     means, loadings, noises = [], [], []
     for own, new in zip(state.components, fresh, strict=True):
