@@ -10,7 +10,7 @@ from scipy import stats
 import manyviews
 from manyviews import DirichletPCCA, MixturePCCA
 from manyviews.errors import ConvergenceWarning, OptionError
-from manyviews.mixtures import chains, factors
+from manyviews.mixtures import chains, dirichlet_pcca, factors
 from manyviews.mixtures.convergence import split_r_hat
 from manyviews.mixtures.hierarchy import make_prior
 from manyviews.mixtures.partitions import representative, similarity
@@ -31,8 +31,11 @@ def two_clusters(n=60, seed=0):
 @pytest.fixture(scope="module")
 def sampled():
     views, _ = two_clusters()
-    model = DirichletPCCA(1, n_chains=2, n_sweeps=2000, thin=20, random_state=0)
-    return model.fit(views), views
+    model = DirichletPCCA(1, n_chains=2, n_sweeps=600, thin=20, random_state=0)
+    with pytest.MonkeyPatch.context() as patch:
+        # a chain that starts from one cluster may stay there for thousands of sweeps
+        patch.setattr(dirichlet_pcca, "START_SIZES", (2, 4))
+        return model.fit(views), views
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +57,8 @@ def test_chains_find_the_clusters(sampled):
     posterior = model.n_clusters_posterior()
     assert posterior.sum() == pytest.approx(1.0)
     assert posterior.idxmax() == 2
-    assert model.trace_["n_clusters"].shape == (2, 2000)
-    assert model.assignments_.shape == (2 * 50, 60)
+    assert model.trace_["n_clusters"].shape == (2, 600)
+    assert model.assignments_.shape == (2 * 15, 60)
     near = model.similarity()
     assert near.iloc[0, 2] > 0.9 > 0.2 > near.iloc[0, 1]
 
