@@ -20,6 +20,7 @@ EXPERIMENTS = (
     "peers",
     "pose",
     "robustness",
+    "thesis-mixture",
     "toy",
     "usps",
     "video",

@@ -18,6 +18,7 @@ MEASURES = {
     "peers": {"toy-RMSE", "toy-NLPD", "nutrimouse-RMSE", "pose-joint-distance"},
     "pose": {"joint-distance", "NLPD", "coverage-90"},
     "robustness": {"within-1-percent"},
+    "thesis-mixture": {"test-log-density", "clusters", "RMSE-arc", "RMSE-sine"},
     "toy": {"signal-correlation", "dimensions-kept", "segmentation-correct", "coverage-90"},
     "usps": {"errors"},
     "video": {"MSE-pixel", "MSE-pixel-forecast"},

@@ -8,6 +8,7 @@ from importlib.metadata import version  # noqa: E402
 
 from . import errors, kernels, linear  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
+from .mixtures import DirichletPCCA, MixturePCCA  # noqa: E402
 from .models import (  # noqa: E402
     MRD,
     AutoregressiveGP,
@@ -25,6 +26,8 @@ __all__ = [
     "AutoregressiveGP",
     "BayesianGPLVM",
     "GenerativeClassifier",
+    "DirichletPCCA",
+    "MixturePCCA",
     "MRDClassifier",
     "Stage",
     "UncertainGPRegressor",

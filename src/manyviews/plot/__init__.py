@@ -1,6 +1,7 @@
 """Pictures of a fitted model: functions that take an axes and return it."""
 
 from .animate import animate_sequence, animate_traversal
+from .density import predictive_density
 from .features import top_features
 from .fitting import bound_trace, signal_trace
 from .latent import latent_map
@@ -27,4 +28,5 @@ __all__ = [
     "signal_trace",
     "top_features",
     "traversal",
+    "predictive_density",
 ]

@@ -1,0 +1,71 @@
+"""How many clusters: the information criterion, or held-out density."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+
+from ..data import as_views
+from ..errors import OptionError
+from .mixture_pcca import MixturePCCA
+
+
+def choose_n_clusters(
+    model: MixturePCCA,
+    views: Any,
+    candidates: Iterable[int],
+    *,
+    criterion: str = "held-out",
+    n_folds: int = 5,
+    random_state: int | None = 0,
+) -> tuple[MixturePCCA, pd.DataFrame]:
+    """Fit the model with each number of clusters, and keep the best.
+
+    Parameters
+    ----------
+    model : MixturePCCA
+        The options; not changed.
+    candidates : iterable of int
+    criterion : {"held-out", "bic"}, default="held-out"
+        Mean log density of samples left out in turn (higher is better), or the Bayesian
+        information criterion of all samples (lower is better).
+
+    Returns
+    -------
+    model, table
+        The best, fitted to all samples, and a row per candidate: training score, parameters,
+        BIC, and (for ``"held-out"``) the held-out score with its standard error over folds.
+    """
+    if criterion not in {"held-out", "bic"}:
+        raise OptionError(f"criterion must be 'held-out' or 'bic', got {criterion!r}")
+    found = as_views(views, model.align)
+    frames = {
+        name: pd.DataFrame(table, index=found.samples, columns=columns)
+        for name, table, columns in zip(found.names, found.tables, found.columns, strict=True)
+    }
+    folds = KFold(n_folds, shuffle=True, random_state=random_state)
+    rows: dict[int, dict[str, float]] = {}
+    fitted: dict[Any, MixturePCCA] = {}
+    for n_clusters in candidates:
+        fitted[n_clusters] = clone(model).set_params(n_clusters=n_clusters).fit(frames)
+        rows[n_clusters] = {
+            "score": fitted[n_clusters].score(frames),
+            "n_parameters": fitted[n_clusters].n_parameters(),
+            "bic": fitted[n_clusters].bic(frames),
+        }
+        if criterion == "held-out":
+            scores = []
+            for kept, out in folds.split(found.samples):
+                part = clone(model).set_params(n_clusters=n_clusters)
+                part.fit({name: frame.iloc[kept] for name, frame in frames.items()})
+                scores.append(part.score({name: frame.iloc[out] for name, frame in frames.items()}))
+            rows[n_clusters]["held_out"] = np.mean(scores)
+            rows[n_clusters]["held_out_error"] = np.std(scores, ddof=1) / np.sqrt(n_folds)
+    if not rows:
+        raise OptionError("there is no candidate to choose from")
+    table = pd.DataFrame(rows).T.rename_axis("n_clusters")
+    best = table["held_out"].idxmax() if criterion == "held-out" else table["bic"].idxmin()
+    return fitted[best], table

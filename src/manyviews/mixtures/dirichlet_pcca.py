@@ -1,0 +1,284 @@
+"""A Dirichlet process mixture of probabilistic CCA, by Gibbs sampling or variationally."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import ConvergenceWarning, OptionError
+from ..io import register_record
+from .chains import ChainOptions, first_state, run_chain
+from .convergence import as_inference_data, split_r_hat, summary
+from .hierarchy import make_prior
+from .joint import JointMixture, average
+from .partitions import representative, similarity
+from .protocol import MixtureEstimator
+from .starts import kmeans_labels, local_pcca
+from .variational import fit_variational
+
+RIDGE = 1e-6  # of the unit variance of scaled columns
+START_SIZES = (1, 2, 4, 8)
+LARGEST_R_HAT = 1.1
+
+
+@register_record
+class DirichletPCCA(MixtureEstimator):
+    """A mixture of PCCA that finds its number of clusters (001 §5.3-5.5).
+
+    The clusters of :class:`~manyviews.MixturePCCA`, infinitely many of them in principle, with
+    a Dirichlet process prior over who belongs to whom, and hierarchical priors over all
+    parameters: see :mod:`manyviews.mixtures.hierarchy`. The posterior is sampled by Gibbs sweeps;
+    every prediction is an average over the kept states, and may have several modes.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Latent dimensions that the views share in each cluster.
+    inference : {"gibbs", "variational"}, default="gibbs"
+        Sampling, or a factorised approximation that is optimised: for data where chains mix
+        too slowly (many columns, many samples). It tends to be too certain.
+    n_chains : int, default=4
+    n_sweeps : int, default=2000
+        Sweeps of every chain, burn-in included.
+    burn_in : int, optional
+        Sweeps not kept. Default: half of them.
+    thin : int, default=10
+        Keep every so many-th state.
+    n_auxiliary : int, default=3
+        New components offered to every sample in each sweep (Neal's algorithm 8).
+    start : {"spread", "one"}, default="spread"
+        Chains start from k-means clusterings of 1, 2, 4, 8, 1, … clusters, so that they
+        disagree at first; or all from one cluster.
+    loading_mean_precision : float, default=1.0
+        τ, prior precision of the mean of loadings, in units of the scaling.
+    max_clusters : int, default=20
+        Variational inference only: sticks kept.
+    max_iter, tol, n_restarts
+        Variational inference only: iterations, smallest gain of the bound per sample, runs
+        from different k-means clusterings.
+    scaling : {"column", "view", "none"}, default="column"
+    align : {"union", "intersection"}, default="union"
+    random_state : int, RandomState or None
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    mixture_ : JointMixture
+        The posterior predictive density of the scaled columns: components of all kept states.
+    labels_ : ndarray of int
+        A clustering of the training samples that stands for all kept ones (Dahl 2006).
+    clusters_ : JointMixture
+        The components of that clustering; :meth:`transform` and :meth:`responsibilities` use it.
+    n_clusters_ : int
+        The most frequent number of clusters (variational: those that any sample prefers).
+    trace_ : dict of ndarray of shape (n_chains, n_sweeps)
+        Number of clusters, concentration α₀, log likelihood, … of every sweep.
+    assignments_ : ndarray of shape (n_kept, n_samples)
+    bound_trace_ : list of float
+        Variational inference only.
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "inference": [StrOptions({"gibbs", "variational"})],
+        "n_chains": [Interval(Integral, 1, None, closed="left")],
+        "n_sweeps": [Interval(Integral, 2, None, closed="left")],
+        "burn_in": [Interval(Integral, 0, None, closed="left"), None],
+        "thin": [Interval(Integral, 1, None, closed="left")],
+        "n_auxiliary": [Interval(Integral, 1, None, closed="left")],
+        "start": [StrOptions({"spread", "one"})],
+        "loading_mean_precision": [Interval(Real, 0, None, closed="neither")],
+        "max_clusters": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "n_restarts": [Interval(Integral, 1, None, closed="left")],
+        "scaling": [StrOptions({"view", "column", "none"})],
+        "align": [StrOptions({"union", "intersection"})],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+    clusters_: JointMixture
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        inference: str = "gibbs",
+        n_chains: int = 4,
+        n_sweeps: int = 2000,
+        burn_in: int | None = None,
+        thin: int = 10,
+        n_auxiliary: int = 3,
+        start: str = "spread",
+        loading_mean_precision: float = 1.0,
+        max_clusters: int = 20,
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        n_restarts: int = 3,
+        scaling: str = "column",
+        align: str = "union",
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.inference = inference
+        self.n_chains = n_chains
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_auxiliary = n_auxiliary
+        self.start = start
+        self.loading_mean_precision = loading_mean_precision
+        self.max_clusters = max_clusters
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_restarts = n_restarts
+        self.scaling = scaling
+        self.align = align
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def _clusters(self) -> JointMixture:
+        return self.clusters_
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Fit to a dict or list of tables, or a MuData object.
+
+        NaN is missing: sampled along with everything else by Gibbs, refused by the variational
+        version.
+        """
+        self._validate_params()
+        Y = self._read(views)
+        rng = check_random_state(self.random_state)
+        tables = [Y[:, self._span(place)] for place in range(len(self.view_names_))]
+        if self.inference == "variational":
+            self._fit_variational(Y, tables, rng)
+        else:
+            self._fit_gibbs(Y, tables, rng)
+        return self
+
+    def _fit_gibbs(
+        self, Y: Float[np.ndarray, "N D"], tables: list[Float[np.ndarray, "N _"]], rng: Any
+    ) -> None:
+        burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
+        if burn_in >= self.n_sweeps:
+            raise OptionError(f"burn_in={burn_in} leaves nothing of n_sweeps={self.n_sweeps}")
+        options = ChainOptions(self.n_sweeps, burn_in, self.thin, self.n_auxiliary)
+        prior = make_prior(tables, self.loading_mean_precision, RIDGE)
+        holes = [np.isnan(table) for table in tables]
+        missing = holes if any(hole.any() for hole in holes) else None
+        filled = [np.where(h, np.nanmean(t, axis=0), t) for h, t in zip(holes, tables, strict=True)]
+        chains = []
+        for number in range(self.n_chains):
+            size = 1 if self.start == "one" else START_SIZES[number % len(START_SIZES)]
+            labels = kmeans_labels(Y, min(size, len(Y)), rng)
+            local = local_pcca(Y, labels, self._sizes(), self.n_components, RIDGE)
+            state = first_state(filled, labels, local, prior, rng)
+            seed = int(rng.randint(2**31 - 1))
+            chains.append(
+                run_chain(seed, state, filled, missing, prior, options, self._report(number))
+            )
+        self.trace_ = {
+            name: np.stack([chain.trace[name] for chain in chains]) for name in chains[0].trace
+        }
+        mixtures = [mixture for chain in chains for mixture in chain.mixtures]
+        self.assignments_ = np.concatenate([chain.assignments for chain in chains])
+        self.mixture_ = average(mixtures)
+        chosen = representative(self.assignments_)
+        self.labels_ = self.assignments_[chosen]
+        self.clusters_ = _without_last(mixtures[chosen])
+        self.burn_in_ = burn_in
+        sizes = self.n_clusters_posterior()
+        self.n_clusters_ = int(sizes.index[int(sizes.argmax())])
+        if self.n_chains > 1:
+            r_hat = split_r_hat(self.trace_["log_likelihood"][:, burn_in:])
+            if r_hat > LARGEST_R_HAT:
+                warnings.warn(
+                    f"the chains do not agree (R-hat of the log likelihood {r_hat:.2f}, of which "
+                    f"1 is best and {LARGEST_R_HAT} too much): run more sweeps, look at "
+                    "diagnostics(), or try inference='variational'",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+
+    def _fit_variational(
+        self, Y: Float[np.ndarray, "N D"], tables: list[Float[np.ndarray, "N _"]], rng: Any
+    ) -> None:
+        if np.isnan(Y).any():
+            raise OptionError(
+                "inference='variational' takes complete training views only: use "
+                "inference='gibbs' for data with missing values, or fill them first"
+            )
+        prior = make_prior(tables, self.loading_mean_precision, RIDGE)
+        found = fit_variational(
+            tables, prior, self.n_components, min(self.max_clusters, len(Y)),
+            n_restarts=self.n_restarts, max_iter=self.max_iter, tol=float(self.tol), rng=rng,
+        )  # fmt: skip
+        self.mixture_, self.clusters_ = found.predictive, found.clusters
+        self.labels_, self.bound_trace_ = found.labels, found.bounds
+        self.lower_bound_ = found.bounds[-1]
+        self.n_clusters_ = len(np.unique(found.labels))
+        if not found.converged:
+            warnings.warn(
+                f"the bound had not converged after {self.max_iter} iterations: raise max_iter "
+                "or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    # ------------------------------------------------------------------ what was sampled
+
+    def n_clusters_posterior(self) -> pd.Series:
+        """Posterior probability of every number of clusters seen after the burn-in."""
+        self._sampled()
+        kept = self.trace_["n_clusters"][:, self.burn_in_ :].ravel()
+        sizes, counts = np.unique(kept, return_counts=True)
+        return pd.Series(counts / counts.sum(), index=sizes, name="probability")
+
+    def similarity(self) -> pd.DataFrame:
+        """How often two training samples share a cluster, over the kept states."""
+        self._sampled()
+        return pd.DataFrame(similarity(self.assignments_), self.samples_, self.samples_)
+
+    def diagnostics(self) -> pd.DataFrame:
+        """Mean, spread, effective sample size and R-hat of every trace, after the burn-in.
+
+        Needs ArviZ: ``pip install "manyviews[mixtures]"``.
+        """
+        self._sampled()
+        return summary(self.trace_, self.burn_in_)
+
+    def to_arviz(self) -> Any:
+        """The traces after the burn-in as ArviZ's ``InferenceData``, for its plots and tests."""
+        self._sampled()
+        return as_inference_data(self.trace_, self.burn_in_)
+
+    def _sampled(self) -> None:
+        check_is_fitted(self)
+        if not hasattr(self, "trace_"):
+            raise OptionError("there are no chains: the model was fitted variationally")
+
+    def _report(self, chain: int) -> Any:
+        if not self.verbose:
+            return None
+        step = max(1, self.n_sweeps // 10)
+
+        def report(done: int, n_clusters: int) -> None:
+            if done % step < self.thin:
+                print(f"chain {chain}: sweep {done} of {self.n_sweeps}, {n_clusters} clusters")
+
+        return report
+
+
+def _without_last(mixture: JointMixture) -> JointMixture:
+    """Without the draw from the base measure."""
+    log_weights = mixture.log_weights[:-1]
+    log_weights = log_weights - np.logaddexp.reduce(log_weights)
+    return JointMixture(log_weights, mixture.means[:-1], mixture.loadings[:-1], mixture.noise[:-1])

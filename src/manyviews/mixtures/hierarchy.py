@@ -1,0 +1,219 @@
+"""The Dirichlet process mixture of PCCA: its variables, log joint density and prior draws.
+
+For view i and component k (001 §5.4.3, with the corrections that the documentation lists), in
+densities 𝒲(v, S) and 𝒢(a, b) of mean S and b:
+
+    μ_ik ~ N(λ_i, R_i⁻¹),    λ_i ~ N(μ_yi, Σ_yi),    R_i ~ 𝒲(m_i, Σ_yi⁻¹)
+    A_ik = Ψ_ik⁻¹ ~ 𝒲(β_i, C_i⁻¹),    C_i ~ 𝒲(m_i, Σ_yi),    (β_i - m_i + 1)⁻¹ ~ 𝒢(1, 1)
+    rows of W_ik ~ N(γ_ij, v_i⁻¹ I),    v_i ~ 𝒢(1, 1),    γ_ij ~ N(0, τ⁻¹ I)
+    c | α₀ ~ Chinese restaurant process,    α₀ ~ 𝒢(1, 1),    x_n ~ N(0, I)
+    y_in | c_n = k ~ N(W_ik x_n + μ_ik, Ψ_ik)
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.linalg import solve_triangular
+from jax.scipy.special import gammaln
+from jaxtyping import Array, Float, Int
+
+from .draws import (
+    bartlett,
+    chi_square_shapes,
+    log_chi_square,
+    log_gamma,
+    wishart_factor,
+)
+from .numbers import Tape, normals, split
+
+Tables = tuple[Float[Array, "N _"], ...]
+
+
+class ViewPrior(eqx.Module):
+    """The constants of one view: mean and covariance of its data, and Σ_y⁻¹."""
+
+    mean: Float[Array, " m"]
+    covariance: Float[Array, "m m"]
+    precision: Float[Array, "m m"]
+
+
+class Prior(eqx.Module):
+    """The constants of all views, and τ, which the thesis leaves open."""
+
+    views: tuple[ViewPrior, ...]
+    tau: Float[Array, ""]
+
+
+class Components(NamedTuple):
+    """One view's parameters of every component: A_k = F_k F_kᵀ."""
+
+    mu: Float[Array, "K m"]
+    factor: Float[Array, "K m m"]
+    log_det: Float[Array, " K"]
+    W: Float[Array, "K m q"]
+
+    def precision(self) -> Float[Array, "K m m"]:
+        """A_k = Ψ_k⁻¹."""
+        return self.factor @ jnp.swapaxes(self.factor, -1, -2)
+
+
+class Hyper(NamedTuple):
+    """One view's hyperparameters: those of the means, of the noise, of the loadings."""
+
+    lam: Float[Array, " m"]
+    R: Float[Array, "m m"]
+    C: Float[Array, "m m"]
+    beta: Float[Array, ""]
+    v: Float[Array, ""]
+    gamma: Float[Array, "m q"]
+
+
+class State(NamedTuple):
+    """Everything a sweep updates. Components that no sample has are place holders."""
+
+    components: tuple[Components, ...]
+    hyper: tuple[Hyper, ...]
+    x: Float[Array, "N q"]
+    c: Int[Array, " N"]
+    alpha: Float[Array, ""]
+
+    def counts(self) -> Int[Array, " K"]:
+        """Samples per component."""
+        return jnp.zeros(self.components[0].mu.shape[0], self.c.dtype).at[self.c].add(1)
+
+
+def make_prior(Y: list[Float[np.ndarray, "N _"]], tau: float, ridge: float) -> Prior:
+    """The sample moments of every view, with a ridge that keeps Σ_y regular."""
+    views = []
+    for table in Y:
+        filled = np.where(np.isnan(table), np.nanmean(table, axis=0), table)
+        covariance = np.atleast_2d(np.cov(filled.T)) + ridge * np.eye(table.shape[1])
+        arrays = (filled.mean(axis=0), covariance, np.linalg.inv(covariance))
+        views.append(ViewPrior(*(jnp.asarray(array) for array in arrays)))
+    return Prior(tuple(views), jnp.asarray(float(tau)))
+
+
+# ---------------------------------------------------------------------- log joint
+
+
+def log_joint(prior: Prior, state: State, Y: Tables) -> Float[Array, ""]:
+    """Log p(Y, c, X, all parameters and hyperparameters)."""
+    counts = state.counts()
+    active = counts > 0
+    total = -0.5 * jnp.sum(state.x**2) - 0.5 * state.x.size * np.log(2.0 * np.pi)
+    total += log_partition(counts, state.alpha) + log_gamma_density(state.alpha, 0.5, 0.5)
+    for constants, own, hyper, table in zip(
+        prior.views, state.components, state.hyper, Y, strict=True
+    ):
+        total += log_hyper(constants, hyper, prior.tau)
+        total += jnp.sum(jnp.where(active, log_components(own, hyper), 0.0))
+        residual = table - own.mu[state.c] - jnp.einsum("nmq,nq->nm", own.W[state.c], state.x)
+        white = jnp.einsum("nm,nml->nl", residual, own.factor[state.c])
+        total += 0.5 * jnp.sum(own.log_det[state.c]) - 0.5 * jnp.sum(white**2)
+        total -= 0.5 * table.size * np.log(2.0 * np.pi)
+    return total
+
+
+def log_partition(counts: Int[Array, " K"], alpha: Float[Array, ""]) -> Float[Array, ""]:
+    """Log p(c | α₀) = K log α₀ + Σ_k log (N_k - 1)! + log Γ(α₀) - log Γ(α₀ + N)."""
+    active = counts > 0
+    tables = jnp.where(active, jnp.log(alpha) + gammaln(jnp.maximum(counts, 1)), 0.0)
+    return jnp.sum(tables) + gammaln(alpha) - gammaln(alpha + jnp.sum(counts))
+
+
+def log_hyper(constants: ViewPrior, hyper: Hyper, tau: Float[Array, ""]) -> Float[Array, ""]:
+    """Log prior density of one view's hyperparameters."""
+    m = len(constants.mean)
+    apart = hyper.lam - constants.mean
+    total = -0.5 * apart @ constants.precision @ apart - 0.5 * m * np.log(2.0 * np.pi)
+    total -= 0.5 * jnp.linalg.slogdet(constants.covariance)[1]
+    total += log_wishart(hyper.R, jnp.asarray(float(m)), m * constants.covariance)
+    total += log_wishart(hyper.C, jnp.asarray(float(m)), m * constants.precision)
+    total += log_beta_prior(hyper.beta, m) + log_gamma_density(hyper.v, 0.5, 0.5)
+    total += 0.5 * hyper.gamma.size * jnp.log(tau / (2.0 * np.pi))
+    return total - 0.5 * tau * jnp.sum(hyper.gamma**2)
+
+
+def log_components(own: Components, hyper: Hyper) -> Float[Array, " K"]:
+    """Log prior density of every component's μ, A and W, given the hyperparameters."""
+    m, q = own.W.shape[1:]
+    apart = own.mu - hyper.lam
+    total = -0.5 * jnp.einsum("km,ml,kl->k", apart, hyper.R, apart)
+    total += 0.5 * jnp.linalg.slogdet(hyper.R)[1] - 0.5 * m * np.log(2.0 * np.pi)
+    B = hyper.beta * hyper.C
+    total += 0.5 * (hyper.beta - m - 1.0) * own.log_det
+    total -= 0.5 * jnp.einsum("ml,klm->k", B, own.precision())
+    total += log_wishart_constant(hyper.beta, m) + 0.5 * hyper.beta * jnp.linalg.slogdet(B)[1]
+    spread = jnp.sum((own.W - hyper.gamma) ** 2, axis=(1, 2))
+    return total + 0.5 * m * q * jnp.log(hyper.v / (2.0 * np.pi)) - 0.5 * hyper.v * spread
+
+
+def log_wishart(
+    X: Float[Array, "m m"], df: Float[Array, ""], inverse_scale: Float[Array, "m m"]
+) -> Float[Array, ""]:
+    """Log density ∝ |X|^{(df-m-1)/2} exp(-½ tr BX): 𝒲(v, S) with v = df, B = v S⁻¹."""
+    m = X.shape[0]
+    kernel = 0.5 * (df - m - 1.0) * jnp.linalg.slogdet(X)[1] - 0.5 * jnp.sum(inverse_scale * X)
+    return kernel + 0.5 * df * jnp.linalg.slogdet(inverse_scale)[1] + log_wishart_constant(df, m)
+
+
+def log_wishart_constant(df: Float[Array, ""], m: int) -> Float[Array, ""]:
+    """-log of 2^{df m / 2} Γ_m(df / 2)."""
+    halves = 0.5 * (df - jnp.arange(m))
+    return -0.5 * df * m * np.log(2.0) - 0.25 * m * (m - 1) * np.log(np.pi) - gammaln(halves).sum()
+
+
+def log_beta_prior(beta: Float[Array, ""], m: int) -> Float[Array, ""]:
+    """Log density of β where (β - m + 1)⁻¹ ~ Gamma(½, rate ½)."""
+    excess = beta - m + 1.0
+    return log_gamma_density(1.0 / excess, 0.5, 0.5) - 2.0 * jnp.log(excess)
+
+
+def log_gamma_density(value: Float[Array, ""], shape: float, rate: float) -> Float[Array, ""]:
+    """Log density of Gamma(shape, rate)."""
+    constant = shape * np.log(rate) - gammaln(shape)
+    return constant + (shape - 1.0) * jnp.log(value) - rate * value
+
+
+# ---------------------------------------------------------------------- prior draws
+
+
+def draw_hyper(
+    seed: Array, constants: ViewPrior, tau: Float[Array, ""], n_components: int
+) -> Hyper:
+    """Hyperparameters of one view from their prior."""
+    m = len(constants.mean)
+    seeds = split(seed, 2)
+    tape = Tape(normals(seeds[0], m + 2 * m * m + m * n_components))
+    lam = constants.mean + jnp.linalg.cholesky(constants.covariance) @ tape.take(m)
+    wide = chi_square_shapes(jnp.full(2, float(m)), m)
+    gammas = log_gamma(seeds[1], jnp.concatenate([wide.ravel(), jnp.full(2, 0.5)]))
+    chi = log_chi_square(gammas[: 2 * m].reshape(2, m))
+    T = bartlett(tape.take(2, m, m), chi)
+    R, _ = wishart_factor(T[0], m * constants.covariance)
+    C, _ = wishart_factor(T[1], m * constants.precision)
+    inverse, v = 2.0 * jnp.exp(gammas[2 * m :])
+    gamma = tape.take(m, n_components) / jnp.sqrt(tau)
+    return Hyper(lam, R @ R.T, C @ C.T, m - 1.0 + 1.0 / inverse, v, gamma)
+
+
+def n_normals(hyper: Hyper) -> int:
+    """Normal numbers that a draw of one component takes."""
+    m, q = hyper.gamma.shape
+    return m + m * m + m * q
+
+
+def draw_components(tape: Tape, log_chi_square: Float[Array, "n m"], hyper: Hyper) -> Components:
+    """Components of one view from the base measure p(θ | hyperparameters)."""
+    m, q = hyper.gamma.shape
+    n = len(log_chi_square)
+    spread = jnp.linalg.cholesky(hyper.R)
+    mu = hyper.lam + tape.take(n, m) @ solve_triangular(spread, jnp.eye(m), lower=True)
+    T = bartlett(tape.take(n, m, m), log_chi_square)
+    G = jnp.linalg.cholesky(hyper.beta * hyper.C)
+    inverse = solve_triangular(G, jnp.eye(m), lower=True)
+    log_det = jnp.sum(log_chi_square, axis=1) - 2.0 * jnp.sum(jnp.log(jnp.diagonal(G)))
+    W = hyper.gamma + tape.take(n, m, q) / jnp.sqrt(hyper.v)
+    return Components(mu, jnp.einsum("lm,nlk->nmk", inverse, T), log_det, W)

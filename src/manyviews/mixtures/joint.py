@@ -1,0 +1,195 @@
+"""A mixture of PCCA as one Gaussian mixture over all columns: densities and conditionals.
+
+Everything the fitted models answer comes from here: missing values are marginalised, wanted
+ones are conditioned on those that are there, component by component (001 §5.2, thesis.md 2.10).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy.special import logsumexp
+
+from ..errors import FactorisationError
+from ..io import register_record
+
+LARGEST_BLOCK = 4_000_000  # numbers in one temporary array
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+@register_record
+@dataclass(frozen=True)
+class JointMixture:
+    """p(y) = Σ_k π_k N(y | μ_k, W_k W_kᵀ + Ψ_k), over the columns of all views side by side.
+
+    Attributes
+    ----------
+    log_weights : ndarray of shape (n_clusters,)
+    means : ndarray of shape (n_clusters, n_columns)
+    loadings : ndarray of shape (n_clusters, n_columns, n_components)
+    noise : ndarray of shape (n_clusters, n_columns, n_columns)
+        Ψ_k, one block per view.
+    """
+
+    log_weights: Float[np.ndarray, " K"]
+    means: Float[np.ndarray, "K D"]
+    loadings: Float[np.ndarray, "K D Q"]
+    noise: Float[np.ndarray, "K D D"]
+
+    @cached_property
+    def covariances(self) -> Float[np.ndarray, "K D D"]:
+        """W_k W_kᵀ + Ψ_k."""
+        return self.loadings @ self.loadings.transpose(0, 2, 1) + self.noise
+
+    def log_densities(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
+        """Log N(y_o | μ_k, C_k) of the observed values of every row, under every component."""
+        answer = np.zeros((len(Y), len(self.log_weights)))
+        for seen, rows in patterns(~np.isnan(Y)):
+            whitening = self._whitening(seen)
+            for block in _blocks(rows, self.means.size):
+                white = whitening.apply(Y[block][:, seen])
+                quadratic = np.sum(white**2, axis=-1).T
+                answer[block] = whitening.log_normaliser - 0.5 * quadratic
+        return answer
+
+    def log_density(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+        """Log p(y_o) of the observed values of every row."""
+        return logsumexp(self.log_weights + self.log_densities(Y), axis=1)
+
+    def responsibilities(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
+        """p(k | y_o) of every row."""
+        return _normalised(self.log_weights + self.log_densities(Y))
+
+    def condition(
+        self, Y: Float[np.ndarray, "N D"], wanted: Int[np.ndarray, " E"]
+    ) -> Iterator["Conditional"]:
+        """p(y_wanted | y_o) in blocks of rows that miss the same columns."""
+        for seen, rows in patterns(~np.isnan(Y)):
+            whitening = self._whitening(seen)
+            cross = self.covariances[:, wanted][:, :, seen]
+            gain = cross @ whitening.inverse_factor.transpose(0, 2, 1)
+            inner = self.covariances[:, wanted[:, None], wanted[None, :]]
+            covariances = inner - gain @ gain.transpose(0, 2, 1)
+            for block in _blocks(rows, self.means.size):
+                white = whitening.apply(Y[block][:, seen])
+                log_density = whitening.log_normaliser - 0.5 * np.sum(white**2, axis=-1).T
+                means = self.means[:, None, wanted] + white @ gain.transpose(0, 2, 1)
+                yield Conditional(
+                    block,
+                    _normalised(self.log_weights + log_density),
+                    means.transpose(1, 0, 2),
+                    covariances,
+                )
+
+    def latent(
+        self, Y: Float[np.ndarray, "N D"]
+    ) -> tuple[Float[np.ndarray, "N K Q"], Float[np.ndarray, "N K Q"]]:
+        """Mean and standard deviation of x given y_o, under every component (001 §2.2.1)."""
+        n_clusters, _, n_components = self.loadings.shape
+        mean = np.zeros((len(Y), n_clusters, n_components))
+        std = np.zeros_like(mean)
+        for seen, rows in patterns(~np.isnan(Y)):
+            whitening = self._whitening(seen)
+            white_loadings = whitening.inverse_factor @ self.loadings[:, seen]
+            variance = 1.0 - np.sum(white_loadings**2, axis=1)
+            white = whitening.apply(Y[rows][:, seen])
+            mean[rows] = (white @ white_loadings).transpose(1, 0, 2)
+            std[rows] = np.sqrt(np.maximum(variance, 0.0))
+        return mean, std
+
+    def columns(self, chosen: Int[np.ndarray, " E"]) -> "JointMixture":
+        """The marginal mixture of some columns."""
+        return JointMixture(
+            self.log_weights,
+            self.means[:, chosen],
+            self.loadings[:, chosen],
+            self.noise[:, chosen[:, None], chosen[None, :]],
+        )
+
+    def draw(
+        self, n_samples: int, rng: np.random.RandomState
+    ) -> tuple[Float[np.ndarray, "N D"], Int[np.ndarray, " N"]]:
+        """New rows, and the component that each came from."""
+        weights = np.exp(self.log_weights - logsumexp(self.log_weights))
+        chosen = rng.choice(len(weights), size=n_samples, p=weights)
+        factors = cholesky(self.covariances)
+        normal = rng.standard_normal((n_samples, self.means.shape[1]))
+        rows = self.means[chosen] + np.einsum("nde,ne->nd", factors[chosen], normal)
+        return rows, chosen
+
+    def _whitening(self, seen: Bool[np.ndarray, " D"]) -> "_Whitening":
+        inner = self.covariances[:, seen][:, :, seen]
+        factor = cholesky(inner)
+        inverse = np.linalg.solve(factor, np.broadcast_to(np.eye(seen.sum()), inner.shape))
+        log_det = np.sum(np.log(np.diagonal(factor, axis1=1, axis2=2)), axis=1)
+        offset = np.einsum("kde,ke->kd", inverse, self.means[:, seen])
+        return _Whitening(inverse, offset, -0.5 * seen.sum() * LOG_2PI - log_det)
+
+
+def average(mixtures: Sequence[JointMixture]) -> JointMixture:
+    """The mean of several densities: all of their components, in one mixture."""
+    return JointMixture(
+        np.concatenate([m.log_weights - np.log(len(mixtures)) for m in mixtures]),
+        np.concatenate([m.means for m in mixtures]),
+        np.concatenate([m.loadings for m in mixtures]),
+        np.concatenate([m.noise for m in mixtures]),
+    )
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """A Gaussian mixture per row: rows, weights, means, and the covariances they share."""
+
+    rows: Int[np.ndarray, " n"]
+    weights: Float[np.ndarray, "n K"]
+    means: Float[np.ndarray, "n K E"]
+    covariances: Float[np.ndarray, "K E E"]
+
+
+@dataclass(frozen=True)
+class _Whitening:
+    inverse_factor: Float[np.ndarray, "K d d"]
+    offset: Float[np.ndarray, "K d"]
+    log_normaliser: Float[np.ndarray, " K"]
+
+    def apply(self, y: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "K n d"]:
+        """L_k⁻¹ (y - μ_k)."""
+        return y @ self.inverse_factor.transpose(0, 2, 1) - self.offset[:, None]
+
+
+def patterns(
+    observed: Bool[np.ndarray, "N D"],
+) -> Iterator[tuple[Bool[np.ndarray, " D"], Int[np.ndarray, " n"]]]:
+    """Every pattern of observed columns, with the rows that have it."""
+    if observed.all():
+        yield np.ones(observed.shape[1], dtype=bool), np.arange(len(observed))
+        return
+    kinds, which = np.unique(observed, axis=0, return_inverse=True)
+    for place, seen in enumerate(kinds):
+        yield seen, np.flatnonzero(which.ravel() == place)
+
+
+def cholesky(matrices: Float[np.ndarray, "K d d"]) -> Float[np.ndarray, "K d d"]:
+    """Factors of all covariances, or an error that says which one is singular."""
+    try:
+        return np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        for place, matrix in enumerate(matrices):
+            if np.linalg.eigvalsh(matrix)[0] <= 0:
+                raise FactorisationError(
+                    f"the covariance of mixture component {place} is singular: raise "
+                    "regularisation, or use fewer components"
+                ) from None
+        raise
+
+
+def _normalised(log_weights: Float[np.ndarray, "N K"]) -> Float[np.ndarray, "N K"]:
+    return np.exp(log_weights - logsumexp(log_weights, axis=1, keepdims=True))
+
+
+def _blocks(rows: Int[np.ndarray, " n"], per_row: int) -> Iterator[Int[np.ndarray, " b"]]:
+    size = max(1, LARGEST_BLOCK // max(per_row, 1))
+    for start in range(0, len(rows), size):
+        yield rows[start : start + size]

@@ -1,0 +1,161 @@
+"""A mixture of probabilistic CCA by expectation-maximisation."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..errors import ConvergenceWarning, DataError, OptionError
+from ..io import register_record
+from .em import EMInfo, fit_em
+from .protocol import MixtureEstimator
+from .starts import kmeans_labels, local_pcca
+
+SMALLEST_RIDGE = 1e-9
+
+
+@register_record
+class MixturePCCA(MixtureEstimator):
+    """Several views that are related linearly, but differently in different clusters (001 §5.2).
+
+    In cluster k every view i is y_i = W_ik x + μ_ik + n_i, with x ~ N(0, I) shared by the views
+    and n_i ~ N(0, Ψ_ik) private to each, Ψ_ik being a full matrix. One cluster is
+    probabilistic CCA.
+
+    Parameters
+    ----------
+    n_clusters : int, default=3
+        See :meth:`bic` and :func:`manyviews.mixtures.choose_n_clusters`.
+    n_components : int, default=1
+        Latent dimensions that the views share in each cluster.
+    m_step : {"auto", "em", "closed-form"}, default="auto"
+        How W and Ψ are updated: with x as missing data, or by PCCA's closed form, which exists for
+        two views only (and is the default there; far fewer iterations).
+    regularisation : float, default=0.01
+        Without it the likelihood is unbounded: a cluster may shrink onto a few samples. A cluster
+        of n samples has regularisation / n added to its variances, in units of the scaling.
+    scaling : {"column", "view", "none"}, default="column"
+    align : {"union", "intersection"}, default="union"
+        DataFrames are aligned on their index; a sample that a view lacks is missing there.
+    n_restarts : int, default=5
+        Runs from different k-means clusterings; the best objective wins.
+    max_iter : int, default=500
+    tol : float, default=1e-7
+        Smallest gain of the objective per sample and iteration.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    labels_ : ndarray of int
+        The likeliest cluster of every training sample.
+    mixture_ : JointMixture
+        Weights, means, loadings and noise of the scaled columns, all views side by side.
+    objective_ : float
+        Penalised log likelihood of the scaled data.
+    fit_info_ : EMInfo
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews import MixturePCCA
+    >>> t = np.linspace(0, 3, 90)[:, None]
+    >>> noise = 0.05 * np.random.default_rng(0).normal(size=(90, 4))
+    >>> views = {"arc": np.hstack([np.cos(t), np.sin(t)]) + noise[:, :2],
+    ...          "wave": np.hstack([t, np.sin(2 * t)]) + noise[:, 2:]}
+    >>> model = MixturePCCA(n_clusters=4, random_state=0).fit(views)
+    >>> model.predict({"arc": views["arc"][:3]}, "wave").shape
+    (3, 2)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "m_step": [StrOptions({"auto", "em", "closed-form"})],
+        "regularisation": [Interval(Real, 0, None, closed="left")],
+        "scaling": [StrOptions({"view", "column", "none"})],
+        "align": [StrOptions({"union", "intersection"})],
+        "n_restarts": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+    fit_info_: EMInfo
+
+    def __init__(
+        self,
+        n_clusters: int = 3,
+        n_components: int = 1,
+        *,
+        m_step: str = "auto",
+        regularisation: float = 1e-2,
+        scaling: str = "column",
+        align: str = "union",
+        n_restarts: int = 5,
+        max_iter: int = 500,
+        tol: float = 1e-7,
+        random_state: Any = None,
+    ):
+        self.n_clusters = n_clusters
+        self.n_components = n_components
+        self.m_step = m_step
+        self.regularisation = regularisation
+        self.scaling = scaling
+        self.align = align
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
+        self._validate_params()
+        Y = self._read(views)
+        if self.n_clusters > len(Y):
+            raise DataError(f"n_clusters={self.n_clusters}, but there are {len(Y)} samples")
+        sizes = self._sizes()
+        if self.m_step == "closed-form" and len(sizes) > 2:
+            raise OptionError(
+                "m_step='closed-form' is there for two views; use 'em' (or 'auto') for more"
+            )
+        closed_form = self.m_step != "em" and len(sizes) == 2
+        rng = check_random_state(self.random_state)
+        results = []
+        for _ in range(self.n_restarts if self.n_clusters > 1 else 1):
+            labels = kmeans_labels(Y, self.n_clusters, rng)
+            ridge = max(self.regularisation / len(Y), SMALLEST_RIDGE)
+            start = local_pcca(Y, labels, sizes, self.n_components, ridge)
+            results.append(
+                fit_em(
+                    Y, sizes, start, closed_form=closed_form, max_iter=self.max_iter,
+                    regularisation=float(self.regularisation), tol=float(self.tol),
+                )
+            )  # fmt: skip
+        objectives = [trace[-1] for _, trace, _ in results]
+        self.mixture_, trace, converged = results[int(np.argmax(objectives))]
+        self.fit_info_ = EMInfo(trace, objectives, converged)
+        self.objective_, self.n_iter_ = trace[-1], len(trace) - 1
+        self.labels_ = self.mixture_.responsibilities(Y).argmax(axis=1)
+        if not converged:
+            warnings.warn(
+                f"EM had not converged after {self.max_iter} iterations (last gain "
+                f"{trace[-1] - trace[-2]:.2g}): raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def n_parameters(self) -> int:
+        """Free parameters: W counts without what leaves WWᵀ + Ψ as it is."""
+        sizes, q = self._sizes(), self.n_components
+        width = sum(sizes)
+        gauge = q * q if len(sizes) == 2 else q * (q - 1) // 2
+        each = width + sum(m * (m + 1) // 2 for m in sizes) + width * q - gauge
+        return self.n_clusters * each + self.n_clusters - 1
+
+    def bic(self, views: Any) -> float:
+        """Bayesian information criterion of some samples: lower is better."""
+        scores = self.score_samples(views)
+        return float(-2.0 * scores.sum() + self.n_parameters() * np.log(len(scores)))

@@ -1,0 +1,158 @@
+"""The variational factors of one view: its components and its hyperparameters."""
+
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import wishart
+
+from .factors import (
+    LOG_2PI,
+    GammaFactor,
+    GaussianFactor,
+    GridFactor,
+    LoadingFactor,
+    WishartFactor,
+    wishart_log,
+)
+from .hierarchy import ViewPrior
+
+UNUSED_SPREAD = 0.1  # of the first loadings of sticks that no sample has
+
+
+class ViewFactors:
+    """q(μ_t), q(A_t), q(W_t) of every stick, and q of λ, R, C, β, v, γ."""
+
+    def __init__(
+        self,
+        constants: ViewPrior,
+        tau: float,
+        n_sticks: int,
+        sources: list[int | None],
+        means: Float[np.ndarray, "K m"],
+        loadings: Float[np.ndarray, "K m q"],
+        noise: Float[np.ndarray, "K m m"],
+        rng: np.random.RandomState,
+    ):
+        self.mean_y, self.cov_y = np.array(constants.mean), np.array(constants.covariance)
+        self.precision_y, self.tau, self.n = np.array(constants.precision), tau, n_sticks
+        m, q = loadings.shape[1:]
+        self.m, self.q = m, q
+        typical = noise.mean(axis=0)
+        self.mu, self.A, self.W = [], [], []
+        for source in sources:
+            used = source is not None
+            psi = noise[source] if used else typical
+            start = loadings[source] if used else UNUSED_SPREAD * rng.standard_normal((m, q))
+            self.mu.append(
+                GaussianFactor(means[source] if used else self.mean_y, 0.01 * self.cov_y)
+            )
+            self.A.append(WishartFactor(m + 2.0, (m + 2.0) * psi))
+            small = np.full((m, q), 1e-4)
+            self.W.append(LoadingFactor(np.eye(m), np.eye(q), start, small))
+        self.lam = GaussianFactor(self.mean_y, 0.01 * self.cov_y)
+        self.R = WishartFactor(float(m + n_sticks), (m + n_sticks) * self.cov_y)
+        self.C = WishartFactor(float(m), m * np.linalg.inv(typical))
+        self.beta, self.v = GridFactor(m), GammaFactor(1.0, 1.0)
+        self.beta.weights = np.eye(len(self.beta.beta))[np.argmin(np.abs(self.beta.beta - m - 1))]
+        self.gamma_mean, self.gamma_variance = np.zeros((m, q)), 1.0 / tau
+
+    # ------------------------------------------------------------------ updates
+
+    def evidence(self, t: int, Y: Float[np.ndarray, "N m"]) -> tuple[Any, Any, Any]:
+        """E[WᵀAW], E[WᵀA(y - μ)], and E log N(y | μ, Ψ) without the terms in x."""
+        A = self.A[t].mean
+        apart = Y - self.mu[t].mean
+        scaled = apart @ A
+        quadratic = np.sum(scaled * apart, axis=1) + np.sum(A * self.mu[t].covariance)
+        log_density = 0.5 * (self.A[t].log_det - self.m * LOG_2PI - quadratic)
+        return self.W[t].inner(A), scaled @ self.W[t].mean, log_density
+
+    def update_components(
+        self,
+        Y: Float[np.ndarray, "N m"],
+        r: Float[np.ndarray, "N T"],
+        x: Float[np.ndarray, "N T q"],
+        x_covariance: Float[np.ndarray, "T q q"],
+    ) -> None:
+        """W, then μ, then A of every stick."""
+        R, lam, v = self.R.mean, self.lam.mean, self.v.mean
+        beta, C = self.beta.mean, self.C.mean
+        for t in range(self.n):
+            n = r[:, t].sum()
+            weighted_y, weighted_x = Y * r[:, t, None], x[:, t] * r[:, t, None]
+            y_sum, x_sum = weighted_y.sum(axis=0), weighted_x.sum(axis=0)
+            yx, yy = weighted_y.T @ x[:, t], weighted_y.T @ Y
+            xx = weighted_x.T @ x[:, t] + n * x_covariance[t]
+            A, mu = self.A[t].mean, self.mu[t].mean
+            linear = A @ (yx - np.outer(mu, x_sum)) + v * self.gamma_mean
+            self.W[t] = W = LoadingFactor.of(A, xx, v, linear)
+            left = y_sum - W.mean @ x_sum
+            self.mu[t] = own = GaussianFactor.of(n * A + R, A @ left + R @ lam)
+            cross, shift = yx @ W.mean.T, np.outer(left, own.mean)
+            S = yy - cross - cross.T + W.outer(xx) - shift - shift.T
+            S += n * (np.outer(own.mean, own.mean) + own.covariance)
+            self.A[t] = WishartFactor(n + beta, 0.5 * (S + S.T) + beta * C)
+
+    def update_hyper(self) -> None:
+        """λ, R, C, β, γ, v."""
+        means = np.stack([factor.mean for factor in self.mu])
+        P = self.n * self.R.mean + self.precision_y
+        b = self.R.mean @ means.sum(axis=0) + self.precision_y @ self.mean_y
+        self.lam = GaussianFactor.of(P, b)
+        self.R = WishartFactor(float(self.m + self.n), self._mean_spread() + self.m * self.cov_y)
+        total = np.sum([factor.mean for factor in self.A], axis=0)
+        beta = self.beta.mean
+        self.C = WishartFactor(beta * self.n + self.m, self.m * self.precision_y + beta * total)
+        self.beta.update(*self._noise_sums())
+        self.gamma_variance = 1.0 / (self.n * self.v.mean + self.tau)
+        loadings = np.sum([factor.mean for factor in self.W], axis=0)
+        self.gamma_mean = self.v.mean * self.gamma_variance * loadings
+        self.v = GammaFactor(
+            0.5 * (self.m * self.n * self.q + 1.0), 0.5 * (1.0 + self._loading_spread())
+        )
+
+    # ------------------------------------------------------------------ bound
+
+    def gain(self) -> float:
+        """E log p - E log q of everything in this view but the data."""
+        m, q, n = self.m, self.q, self.n
+        total = 0.5 * n * (self.R.log_det - m * LOG_2PI)
+        total -= 0.5 * np.sum(self.R.mean * self._mean_spread())
+        total += sum(factor.entropy() for factor in self.mu)
+        total += self.beta.gain(*self._noise_sums()) + sum(f.entropy() for f in self.A)
+        total += 0.5 * m * q * n * (self.v.log - LOG_2PI)
+        total -= 0.5 * self.v.mean * self._loading_spread()
+        total += sum(factor.entropy() for factor in self.W)
+        apart = self.lam.mean - self.mean_y
+        spread = np.outer(apart, apart) + self.lam.covariance
+        total += -0.5 * np.sum(self.precision_y * spread) - 0.5 * m * LOG_2PI
+        total += -0.5 * np.linalg.slogdet(self.cov_y)[1] + self.lam.entropy()
+        for factor, B in ((self.R, m * self.cov_y), (self.C, m * self.precision_y)):
+            trace = float(np.sum(B * factor.mean))
+            total += wishart_log(float(m), np.linalg.slogdet(B)[1], factor.log_det, trace, m)
+            total += factor.entropy()
+        square = np.sum(self.gamma_mean**2) + m * q * self.gamma_variance
+        total += 0.5 * m * q * (np.log(self.tau) - LOG_2PI) - 0.5 * self.tau * square
+        total += 0.5 * m * q * (1.0 + LOG_2PI + np.log(self.gamma_variance))
+        return float(total) + self.v.gain()
+
+    def draw(self, t: int, rng: np.random.RandomState) -> tuple[Any, Any, Any]:
+        """μ, W and Ψ of one stick from their factors."""
+        mu = rng.multivariate_normal(self.mu[t].mean, self.mu[t].covariance)
+        A = wishart.rvs(self.A[t].df, np.linalg.inv(self.A[t].B), random_state=rng)
+        return mu, self.W[t].draw(rng), np.linalg.inv(np.reshape(A, (self.m, self.m)))
+
+    def _mean_spread(self) -> Float[np.ndarray, "m m"]:
+        apart = np.stack([factor.mean for factor in self.mu]) - self.lam.mean
+        inner = sum(factor.covariance for factor in self.mu)
+        return apart.T @ apart + inner + self.n * self.lam.covariance
+
+    def _loading_spread(self) -> float:
+        total = sum(np.sum((f.mean - self.gamma_mean) ** 2) + f.variance.sum() for f in self.W)
+        return float(total) + self.n * self.m * self.q * self.gamma_variance
+
+    def _noise_sums(self) -> tuple[int, float, float, float]:
+        log_det = float(sum(factor.log_det for factor in self.A))
+        trace = float(np.sum(self.C.mean * sum(factor.mean for factor in self.A)))
+        return self.n, log_det, trace, self.C.log_det

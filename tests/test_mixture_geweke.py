@@ -1,0 +1,156 @@
+"""Geweke's joint distribution test of the whole Gibbs sweep (Geweke 2004).
+
+Parameters and data are drawn together in two ways: from the prior, and by a chain that alternates
+a sweep given the data with new data given the parameters. If every conditional is right, both have
+one distribution. The test is tested: the text's own errors must be found.
+
+The prior of β is so vague that data of its own making overflow: noise with a degree of freedom
+hardly above the least is all but singular. Both ways therefore keep to β - m + 1 > 2.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.scipy.special import erf, erfinv
+
+from manyviews.mixtures import conditionals as given
+from manyviews.mixtures import gibbs, hierarchy, indicators
+from manyviews.mixtures.draws import log_gamma
+from manyviews.mixtures.numbers import as_seed, normals, split, uniforms
+
+pytestmark = pytest.mark.slow
+
+N, Q, SIZES, H = 5, 2, (1, 2), 2
+CHAIN, PRIOR_DRAWS, BATCHES = 100_000, 60_000, 25
+LEAST = 2.0  # of β - m + 1
+
+
+@pytest.fixture(autouse=True)
+def truncated(monkeypatch):
+    right = given.log_beta_given_rest
+
+    def log_density(u, sums, widest):
+        return jnp.where(u > np.log(LEAST), right(u, sums, widest), -jnp.inf)
+
+    monkeypatch.setattr(given, "log_beta_given_rest", log_density)
+
+
+def constants():
+    views = []
+    for m in SIZES:
+        covariance = 0.5 * np.eye(m) + 0.5
+        arrays = (np.full(m, 0.3), covariance, np.linalg.inv(covariance))
+        views.append(hierarchy.ViewPrior(*map(jnp.asarray, arrays)))
+    return hierarchy.Prior(tuple(views), jnp.asarray(1.5, jnp.float64))
+
+
+def draw_data(key, state):
+    tables = []
+    for own_key, own, m in zip(split(key, 2), state.components, SIZES, strict=True):
+        centre = own.mu[state.c] + jnp.einsum("nmq,nq->nm", own.W[state.c], state.x)
+        noise = normals(own_key, N * m).reshape(N, m)
+        solved = [jnp.linalg.solve(own.factor[state.c[n]].T, noise[n]) for n in range(N)]
+        tables.append(centre + jnp.stack(solved))
+    return tuple(tables)
+
+
+def draw_prior(key, prior):
+    """Hyperparameters, then N components at most, then seats in the restaurant, then data."""
+    keys = split(key, 7)
+    hyper = tuple(
+        hierarchy.draw_hyper(own, view, prior.tau, Q)
+        for own, view in zip(split(keys[0], 2), prior.views, strict=True)
+    )
+    # 1 / (β - m + 1) is the square of a normal number, here one below 1 / LEAST
+    top = erf(np.sqrt(0.5 / LEAST))
+    root = np.sqrt(2.0) * erfinv(top * uniforms(keys[6], 2))
+    hyper = tuple(
+        own._replace(beta=m - 1.0 + 1.0 / z**2)
+        for own, m, z in zip(hyper, SIZES, root, strict=True)
+    )
+    alpha = 2.0 * jnp.exp(log_gamma(keys[1], jnp.array([0.5]))[0])
+    uniform = uniforms(keys[2], N)
+    c = jnp.zeros(N, jnp.int64)
+    for n in range(1, N):
+        counts = jnp.zeros(N).at[c[:n]].add(1.0)
+        opened = jnp.sum(counts > 0)
+        weights = jnp.where(jnp.arange(N) == opened, alpha, counts) / (n + alpha)
+        c = c.at[n].set(jnp.searchsorted(jnp.cumsum(weights), uniform[n]).clip(0, N - 1))
+    x = normals(keys[3], N * Q).reshape(N, Q)
+    state = hierarchy.State((), hyper, x, c, alpha)
+    state = state._replace(components=indicators.draw_auxiliary(keys[4], state, N))
+    return state, draw_data(keys[5], state)
+
+
+def features(state, Y):
+    """Bounded functions of everything: heavy tails have no moments."""
+    first, second = state.c[0], state.c[1]
+    values = [
+        jnp.log(state.alpha), jnp.sum(state.counts() > 0) - 2.0, 1.0 * (first == second),
+        state.x[0, 0], state.x[1, 1] ** 2 - 1.0,
+    ]  # fmt: skip
+    for own, hyper, y in zip(state.components, state.hyper, Y, strict=True):
+        m = len(hyper.lam)
+        values += [
+            jnp.log(hyper.beta - m + 1.0), jnp.log(hyper.v), hyper.lam[0], hyper.gamma[0, 0],
+            hyper.gamma[-1, 1] ** 2, jnp.log(hyper.R[0, 0]), jnp.log(hyper.C[0, 0]),
+            own.log_det[first] / m, own.mu[first, 0], own.W[first, 0, 0],
+            jnp.log(jnp.sum(own.W[second] ** 2)), y[0, 0], jnp.log(jnp.abs(y[1, -1])),
+            own.mu[first, 0] * y[0, 0], own.W[first, -1, 1] * state.x[0, 1] * y[0, -1],
+            jnp.log(own.precision()[second, 0, 0]),
+        ]  # fmt: skip
+    return jnp.tanh(0.5 * jnp.stack(values))
+
+
+def z_scores(seed=0):
+    """Differences of the means in standard errors, those of the chain by batch means."""
+    prior = constants()
+
+    def independent(key):
+        return features(*draw_prior(key, prior))
+
+    def successive(carry, key):
+        sweep_key, data_key = split(key)
+        state, Y = carry
+        state, _, trace = gibbs.sweep(sweep_key, state, Y, None, prior, H)
+        Y = draw_data(data_key, state)
+        return (state, Y), (features(state, Y), trace.overflow)
+
+    keys = split(as_seed(seed), 3)
+    exact = np.asarray(jax.jit(lambda k: jax.lax.map(independent, k))(
+        split(keys[0], PRIOR_DRAWS)))  # fmt: skip
+    run = jax.jit(lambda start, ks: jax.lax.scan(successive, start, ks)[1])
+    chain, _ = run(draw_prior(keys[1], prior), split(keys[2], CHAIN))
+    batches = np.asarray(chain).reshape(BATCHES, -1, chain.shape[1]).mean(axis=1)
+    error = np.sqrt(batches.var(axis=0, ddof=1) / BATCHES + exact.var(axis=0) / PRIOR_DRAWS)
+    return (batches.mean(axis=0) - exact.mean(axis=0)) / error
+
+
+def test_prior_and_chain_agree():
+    z = z_scores()
+    assert len(z) == 37
+    assert np.abs(z).max() < 5.0  # one in a thousand for 37 t-values of 24 degrees of freedom
+    assert np.mean(z**2) < 2.0
+
+
+@pytest.mark.parametrize("mistake", ["noise", "loadings"])
+def test_the_errors_of_the_text_are_found(monkeypatch, mistake):
+    if mistake == "noise":  # 5.66: N_k S instead of S
+        right = given.noise_given_rest
+
+        def wrong(sums, mu, W, hyper):
+            conditional = right(sums, mu, W, hyper)
+            S = conditional.inverse_scale - hyper.beta * hyper.C
+            return conditional._replace(inverse_scale=sums.n * S + hyper.beta * hyper.C)
+
+        monkeypatch.setattr(given, "noise_given_rest", wrong)
+    else:  # 5.93: no q
+        right = given.loading_precision_given_rest
+
+        def wrong(W, active, hyper):
+            conditional = right(W, active, hyper)
+            return conditional._replace(shape=0.5 * (W.shape[1] * jnp.sum(active) + 1.0))
+
+        monkeypatch.setattr(given, "loading_precision_given_rest", wrong)
+    assert np.nanmax(np.abs(z_scores())) > 6.0
