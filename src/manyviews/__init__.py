@@ -10,6 +10,7 @@ from . import errors, kernels, linear  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
 from .models import MRD, BayesianGPLVM, MRDClassifier  # noqa: E402
 from .models.files import load  # noqa: E402
+from . import points  # noqa: E402, I001
 
 __version__ = version("manyviews")
 
@@ -23,4 +24,5 @@ __all__ = [
     "kernels",
     "linear",
     "load",
+    "points",
 ]

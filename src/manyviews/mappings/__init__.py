@@ -2,16 +2,24 @@
 
 from .base import Evidence, Mapping
 from .collapsed import CollapsedGP
+from .correlated import CorrelatedGP
+from .exact import ExactGP
 from .outputs import Outputs, PatternedOutputs, ScatteredOutputs, make_outputs
+from .point_posterior import PointPosterior
 from .posterior import GPPosterior
+from .sparse import SparseGP
 
 __all__ = [
     "CollapsedGP",
+    "CorrelatedGP",
     "Evidence",
+    "ExactGP",
     "GPPosterior",
     "Mapping",
     "Outputs",
     "PatternedOutputs",
+    "PointPosterior",
     "ScatteredOutputs",
+    "SparseGP",
     "make_outputs",
 ]
