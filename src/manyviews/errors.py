@@ -51,3 +51,7 @@ class ExpectationErrorWarning(ManyviewsWarning):
 
 class SegmentationWarning(ManyviewsWarning):
     """The views share no latent dimension where an option needs one that is shared."""
+
+
+class DegenerateCovarianceWarning(ManyviewsWarning):
+    """A covariance of columns is held up by its prior alone."""

@@ -17,15 +17,16 @@ from .point_posterior import PointPosterior
 class CorrelatedGP(ExactGP):
     """vec Y ~ N(0, Ψ ⊗ K): within-view variation is left to Ψ (001 §3.4-3.5).
 
-    Given K the best Ψ is known, Ψ̂ = (YᵀK⁻¹Y + n₀S₀) / (N + n₀), and stands in the likelihood
+    Given K the best Ψ is known, Ψ̂ = (YᵀK⁻¹Y + βn₀S₀) / (N + n₀), and stands in the likelihood
     at every evaluation: the interleaved update of the thesis, taken at every step instead of every
-    fifth. By the envelope theorem the gradient is that of a Ψ held at Ψ̂. The prior
+    fifth. By the envelope theorem the gradient is that of a Ψ held at Ψ̂. The prior is on the noise
+    covariance Σ = Ψ/β, which is what becomes singular,
 
-        log p(Ψ) = -(n₀/2) [log|ΨS₀⁻¹| + tr(S₀Ψ⁻¹) - D] + const
+        log p(Σ) = -(n₀/2) [log|ΣS₀⁻¹| + tr(S₀Σ⁻¹) - D] + const
 
-    (inverse Wishart, worth n₀ samples of covariance S₀) keeps Ψ from becoming singular, without
-    which the likelihood has no maximum: points that are a linear combination of one view's columns
-    explain it without any noise. Rows may lack the view; those that have it are complete.
+    (inverse Wishart, worth n₀ samples of covariance S₀). Without it the likelihood has no maximum:
+    points that are a linear combination of one view's columns explain it without any noise. Rows
+    may lack the view; those that have it are complete.
     """
 
     scale: Float[Array, "D D"]
@@ -59,8 +60,9 @@ class CorrelatedGP(ExactGP):
         fit = jnp.trace(whiten(C, scatter))
         likelihood = D * (N * jnp.log(2.0 * jnp.pi) + log_determinant(L))
         likelihood = -0.5 * (likelihood + N * log_determinant(C) + fit)
+        noise = self.noise_variance()
         ratio = log_determinant(C) - log_determinant(jnp.linalg.cholesky(self.scale))
-        prior = ratio + jnp.trace(whiten(C, self.scale)) - D
+        prior = ratio + D * jnp.log(noise) + jnp.trace(whiten(C, self.scale)) / noise - D
         return Evidence(likelihood - 0.5 * self.pseudo_samples * prior, jitter)
 
     def column_covariance(self, q: Gaussian, outputs: Outputs) -> Float[Array, "D D"]:
@@ -75,7 +77,8 @@ class CorrelatedGP(ExactGP):
         return eqx.tree_at(lambda p: p.columns, found, psi, is_leaf=lambda x: x is None)
 
     def _best(self, scatter: Float[Array, "D D"], N: Float[Array, ""]) -> Float[Array, "D D"]:
-        psi = (scatter + self.pseudo_samples * self.scale) / (N + self.pseudo_samples)
+        prior = self.pseudo_samples * self.scale / self.noise_variance()
+        psi = (scatter + prior) / (N + self.pseudo_samples)
         return jnp.diag(jnp.diagonal(psi)) if self.diagonal else psi
 
 

@@ -2,5 +2,7 @@
 
 from . import records
 from .gplvm import GPLVM
+from .gplvm_cca import GPLVMCCA
+from .shared_gplvm import SharedGPLVM
 
-__all__ = ["GPLVM", "records"]
+__all__ = ["GPLVM", "GPLVMCCA", "SharedGPLVM", "records"]
