@@ -18,6 +18,7 @@ EXPERIMENTS = (
     "peers",
     "pose",
     "robustness",
+    "thesis-gplvm",
     "toy",
     "video",
     "yale",

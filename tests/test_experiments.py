@@ -16,6 +16,7 @@ MEASURES = {
     "peers": {"toy-RMSE", "toy-NLPD", "nutrimouse-RMSE", "pose-joint-distance"},
     "pose": {"joint-distance", "NLPD", "coverage-90"},
     "robustness": {"within-1-percent"},
+    "thesis-gplvm": {"linear-view-correlation", "circle-order", "exam-view-correlation"},
     "toy": {"signal-correlation", "dimensions-kept", "segmentation-correct", "coverage-90"},
     "video": {"MSE-pixel", "MSE-pixel-forecast"},
     "yale": {"shared-dimensions", "light-R2", "subject-silhouette", "retrieval-precision"},

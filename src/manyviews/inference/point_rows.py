@@ -158,10 +158,10 @@ def _locate(
     tolerance: float,
 ) -> tuple[Float[Array, "N Q"], Float[Array, " N"], Float[Array, "N Q Q"]]:
     n_rows, _, Q = starting.shape
-    scale = prior.variance[0]
+    centre, scale = prior.mean[0], prior.variance[0]
 
     def log_joint(x: Array, parts: tuple[RowDensity, ...]) -> Float[Array, " n"]:
-        terms = x**2 / scale + jnp.log(2.0 * jnp.pi * scale)
+        terms = (x - centre) ** 2 / scale + jnp.log(2.0 * jnp.pi * scale)
         return sum([part(x) for part in parts], -0.5 * jnp.sum(terms, axis=1))
 
     by_start = jax.lax.map(lambda x: log_joint(x, densities), jnp.swapaxes(starting, 0, 1))

@@ -33,7 +33,7 @@ class Restricted(Kernel):
 
     def relevance(self, n_dimensions: int) -> Float[Array, " Q"]:
         inner = self.kernel.relevance(len(self.dimensions))
-        return jnp.zeros(n_dimensions).at[list(self.dimensions)].set(inner)
+        return jnp.zeros(n_dimensions).at[jnp.asarray(self.dimensions)].set(inner)
 
     def with_dimensions(self, n_dimensions: int) -> "Restricted":
         return self

@@ -1,15 +1,13 @@
 """Latent points: one position per row and no uncertainty, the MAP end of the family."""
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, ArrayLike, Float
 
 from ..expectations import Gaussian
-from ..kernels import Kernel
-from ..linalg import log_determinant, safe_cholesky
 from ..parameters import Parameter, parameter
 from .base import Inferred, LatentSpace
-from .sequences import Sequences
 
 
 class Points(LatentSpace):
@@ -50,34 +48,6 @@ class BackConstrained(LatentSpace):
         return _standard(n_points, self.weights.raw.shape[1])
 
 
-class TemporalPoints(LatentSpace):
-    """Points on a path: p(x_q) = N(0, K_t + jitter), sequences independent (GP dynamics, MAP)."""
-
-    position: Parameter
-    kernel: Kernel
-    sequences: Sequences
-
-    def __init__(self, position: ArrayLike, kernel: Kernel, sequences: Sequences):
-        self.position = parameter(position)
-        self.kernel = kernel
-        self.sequences = sequences
-
-    def infer(self) -> Inferred:
-        X = self.position.value
-        code = self.sequences.code
-        K = self.kernel.gram(self.sequences.inputs) * (code[:, None] == code[None, :])
-        L, _ = safe_cholesky(K, 1e-6)
-        squares = jnp.sum(solve_triangular(L, X, lower=True) ** 2)
-        N, Q = X.shape
-        kl = 0.5 * (squares + Q * log_determinant(L) + N * Q * jnp.log(2.0 * jnp.pi))
-        return Inferred(Gaussian(X, jnp.zeros_like(X)), kl)
-
-    def prior(self, n_points: int) -> Gaussian:
-        variance = jnp.mean(self.kernel.diagonal(self.sequences.inputs))
-        shape = (n_points, self.position.raw.shape[1])
-        return Gaussian(jnp.zeros(shape), jnp.broadcast_to(variance, shape))
-
-
 def log_standard_normal(X: Float[Array, "N Q"]) -> Float[Array, ""]:
     """Σ_n log N(x_n | 0, I)."""
     return -0.5 * (jnp.sum(X**2) + X.size * jnp.log(2.0 * jnp.pi))
@@ -86,3 +56,36 @@ def log_standard_normal(X: Float[Array, "N Q"]) -> Float[Array, ""]:
 def _standard(n_points: int, n_components: int) -> Gaussian:
     shape = (n_points, n_components)
     return Gaussian(jnp.zeros(shape), jnp.ones(shape))
+
+
+class DividedPoints(LatentSpace):
+    """Shared points, and private ones for every view: x = [shared, private_1, …, private_K].
+
+    The blocks are parameters of their own, so that they can be trained in turn (001 §4.2); with
+    ``bounded`` all lie between zero and one, where the prior is flat.
+    """
+
+    shared: Parameter
+    private: tuple[Parameter, ...]
+
+    def __init__(self, shared: ArrayLike, private: Sequence[ArrayLike], bounded: bool = False):
+        kind = "unit" if bounded else "real"
+        self.shared = parameter(shared, kind)
+        self.private = tuple(parameter(block, kind) for block in private)
+
+    def infer(self) -> Inferred:
+        X = jnp.concatenate([self.shared.value, *(block.value for block in self.private)], axis=1)
+        kl = jnp.zeros(()) if self.bounded else -log_standard_normal(X)
+        return Inferred(Gaussian(X, jnp.zeros_like(X)), kl)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the points lie between zero and one."""
+        return self.shared.constraint == "unit"
+
+    def prior(self, n_points: int) -> Gaussian:
+        size = sum(block.raw.shape[1] for block in (self.shared, *self.private))
+        if not self.bounded:
+            return _standard(n_points, size)
+        shape = (n_points, size)
+        return Gaussian(jnp.full(shape, 0.5), jnp.full(shape, 1.0 / 12.0))

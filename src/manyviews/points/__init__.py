@@ -4,5 +4,6 @@ from . import records
 from .gplvm import GPLVM
 from .gplvm_cca import GPLVMCCA
 from .shared_gplvm import SharedGPLVM
+from .subspace_gplvm import SubspaceGPLVM
 
-__all__ = ["GPLVM", "GPLVMCCA", "SharedGPLVM", "records"]
+__all__ = ["GPLVM", "GPLVMCCA", "SharedGPLVM", "SubspaceGPLVM", "records"]

@@ -206,8 +206,9 @@ class PointEstimator(FittedModel):
             raise OptionError(f"latent must be 'prior' or 'posterior', got {latent!r}")
         if latent == "posterior":
             return self.latent_mean_[rng.randint(len(self.latent_mean_), size=n_samples)]
-        scale = np.sqrt(np.asarray(self.core_.model.latent.prior(n_samples).variance))
-        return scale * rng.standard_normal((n_samples, self.latent_mean_.shape[1]))
+        prior = self.core_.model.latent.prior(n_samples)
+        noise = rng.standard_normal((n_samples, self.latent_mean_.shape[1]))
+        return np.asarray(prior.mean) + np.sqrt(np.asarray(prior.variance)) * noise
 
 
 @eqx.filter_jit

@@ -2,8 +2,17 @@
 
 from ..io import register_record
 from ..kernels import Restricted
-from ..latent import BackConstrained, Points
+from ..latent import BackConstrained, DividedPoints, Points
 from ..mappings import CorrelatedGP, ExactGP, PointPosterior, SparseGP
 
-for kind in (Restricted, Points, BackConstrained, ExactGP, SparseGP, CorrelatedGP, PointPosterior):
+for kind in (
+    Restricted,
+    Points,
+    BackConstrained,
+    DividedPoints,
+    ExactGP,
+    SparseGP,
+    CorrelatedGP,
+    PointPosterior,
+):
     register_record(kind)

@@ -1,6 +1,7 @@
 """The protocol of models of several views by latent points: the same as of MRD."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,10 +10,12 @@ from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..errors import OptionError
+from ..inference.stages import Stage
 from ..kernels import Kernel
+from ..latent import Points
 from ..mappings import Mapping
 from ..models.direct_views import DirectViews
-from .core import check_inducing, fit_points
+from .core import MakeLatent, check_inducing, fit_points
 from .estimator import PointEstimator
 
 VIEWS_CONSTRAINTS: dict[str, list[Any]] = {
@@ -38,14 +41,18 @@ class PointViews(PointEstimator, DirectViews):
         start: Callable[[np.random.Generator], Float[np.ndarray, "N Q"]],
         make_part: MakePart,
         exact: Sequence[bool],
+        make_latent: MakeLatent = Points,
+        stages: tuple[Stage, ...] | None = None,
     ) -> None:
+        options = self._options()
         core, info = fit_points(
             tables,
             start,
             lambda place, means, rng: make_part(place, tables[place], means, rng),
-            self._options(),
+            options if stages is None else replace(options, stages=stages),
             exact=exact,
             names=self.view_names_,
+            make_latent=make_latent,
         )
         self.relevance_values_ = self._publish(core, info)
 
