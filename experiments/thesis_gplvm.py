@@ -72,7 +72,7 @@ def linear_toy(setting: Setting) -> list[Row]:
         "shared GP-LVM (GPLVM-PCA)": lambda: SharedGPLVM(1, kernel="linear", random_state=0),
     }
     found: dict[tuple[str, str], list[float]] = {}
-    for seed in range(1 if setting.quick else 2 * setting.seeds):
+    for seed in range(1 if setting.quick else setting.seeds):
         x, views = make_linear_toy(seed)
         reference = CCA(1).fit(views)
         found.setdefault(("CCA", "linear-view-correlation"), []).append(
@@ -97,9 +97,7 @@ def make_circle_toy(seed: int, n: int) -> tuple[np.ndarray, dict[str, np.ndarray
     rng = np.random.default_rng(seed)
     x = rng.uniform(-np.pi, np.pi, size=n)
     circle = np.column_stack([np.cos(0.8 * x), np.sin(0.8 * x)])
-    first, second = (
-        (circle + 0.1 * rng.normal(size=circle.shape)) @ mix.T for mix in MIXES
-    )
+    first, second = ((circle + 0.1 * rng.normal(size=circle.shape)) @ mix.T for mix in MIXES)
     return x, {"first": first, "second": second}
 
 
@@ -202,10 +200,7 @@ def frey(setting: Setting, left: np.ndarray, right: np.ndarray) -> list[Row]:
 def nearest(given: np.ndarray, views: dict[str, np.ndarray]) -> np.ndarray:
     """The right half of the training face nearest in the pixels that are there."""
     return np.stack(
-        [
-            views["right"][np.argmin(np.nansum((views["left"] - row) ** 2, axis=1))]
-            for row in given
-        ]
+        [views["right"][np.argmin(np.nansum((views["left"] - row) ** 2, axis=1))] for row in given]
     )
 
 

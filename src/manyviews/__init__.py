@@ -6,11 +6,15 @@ configure()
 
 from importlib.metadata import version  # noqa: E402
 
-from . import errors, kernels, linear  # noqa: E402
+from . import (  # noqa: E402
+    errors,
+    kernels,
+    linear,
+    points,
+)
 from .inference.stages import Stage  # noqa: E402
 from .models import MRD, BayesianGPLVM, MRDClassifier  # noqa: E402
 from .models.files import load  # noqa: E402
-from . import points  # noqa: E402, I001
 
 __version__ = version("manyviews")
 

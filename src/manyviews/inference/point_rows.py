@@ -192,7 +192,9 @@ def _locate(
 def _laplace(
     log_joint: Float[np.ndarray, " N"], hessian: Float[np.ndarray, "N Q Q"]
 ) -> Float[np.ndarray, " N"]:
-    """log p(y) ≈ log p(y, x̂) + (Q/2) log 2π - ½ log|-H|, no wider than the prior."""
+    """Log p(y) ≈ log p(y, x̂) + (Q/2) log 2π - ½ log|-H|, no wider than the prior."""
     curvature = np.linalg.eigvalsh(-0.5 * (hessian + np.swapaxes(hessian, 1, 2)))
     Q = hessian.shape[1]
-    return log_joint + 0.5 * (Q * np.log(2 * np.pi) - np.log(np.maximum(curvature, 1.0)).sum(axis=1))
+    return log_joint + 0.5 * (
+        Q * np.log(2 * np.pi) - np.log(np.maximum(curvature, 1.0)).sum(axis=1)
+    )

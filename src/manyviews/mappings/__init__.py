@@ -7,6 +7,7 @@ from .exact import ExactGP
 from .outputs import Outputs, PatternedOutputs, ScatteredOutputs, make_outputs
 from .point_posterior import PointPosterior
 from .posterior import GPPosterior
+from .pruned import PrunedGP
 from .sparse import SparseGP
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Outputs",
     "PatternedOutputs",
     "PointPosterior",
+    "PrunedGP",
     "ScatteredOutputs",
     "SparseGP",
     "make_outputs",

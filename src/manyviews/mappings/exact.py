@@ -57,7 +57,7 @@ class ExactGP(Mapping):
         return n_rows**2
 
     def factor(self, X: Float[Array, "N Q"], seen: Float[Array, " N"]) -> "Factor":
-        """chol K over the rows that are seen; the others are as if independent of variance one."""
+        """Chol K over the rows that are seen; the others are as if independent of variance one."""
         K = self.kernel.gram(X) * jnp.outer(seen, seen)
         K = K + jnp.diag(seen * self.noise_variance() + (1.0 - seen))
         return Factor(*safe_cholesky(K, self.jitter))

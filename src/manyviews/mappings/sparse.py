@@ -1,10 +1,11 @@
 """The sparse GP mapping from latent points (Titsias 2009)."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from ..expectations import Gaussian
-from ..linalg import safe_cholesky
+from ..kernels import Kernel
+from ..linalg import DEFAULT_JITTER, safe_cholesky
 from .collapsed import CollapsedGP, Statistics
 from .outputs import Outputs
 from .point_posterior import PointPosterior
@@ -15,6 +16,16 @@ class SparseGP(CollapsedGP):
 
     ψ0 = Σ k(x, x), Ψ1 = k(X, Z), Ψ2 = k(Z, X) k(X, Z), for any kernel and without quadrature.
     """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        inducing: ArrayLike,
+        noise: ArrayLike = 0.01,
+        jitter: float = DEFAULT_JITTER,
+        floor: ArrayLike = 0.0,
+    ):
+        super().__init__(kernel, inducing, noise, jitter, floor)
 
     def posterior(self, q: Gaussian, outputs: Outputs) -> PointPosterior:  # type: ignore[override]
         found = super().posterior(q, outputs)

@@ -4,6 +4,14 @@ from . import records
 from .gplvm import GPLVM
 from .gplvm_cca import GPLVMCCA
 from .shared_gplvm import SharedGPLVM
+from .shared_private import SharedPrivateGPLVM
 from .subspace_gplvm import SubspaceGPLVM
 
-__all__ = ["GPLVM", "GPLVMCCA", "SharedGPLVM", "SubspaceGPLVM", "records"]
+__all__ = [
+    "GPLVM",
+    "GPLVMCCA",
+    "SharedGPLVM",
+    "SharedPrivateGPLVM",
+    "SubspaceGPLVM",
+    "records",
+]

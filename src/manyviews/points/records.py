@@ -3,7 +3,7 @@
 from ..io import register_record
 from ..kernels import Restricted
 from ..latent import BackConstrained, DividedPoints, Points
-from ..mappings import CorrelatedGP, ExactGP, PointPosterior, SparseGP
+from ..mappings import CorrelatedGP, ExactGP, PointPosterior, PrunedGP, SparseGP
 
 for kind in (
     Restricted,
@@ -13,6 +13,7 @@ for kind in (
     ExactGP,
     SparseGP,
     CorrelatedGP,
+    PrunedGP,
     PointPosterior,
 ):
     register_record(kind)

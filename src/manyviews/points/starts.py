@@ -36,9 +36,7 @@ def starting_points(
     return joint_means(data, n_components, init, rng)
 
 
-def isomap(
-    data: Sequence[Float[np.ndarray, "N _"]], n_components: int
-) -> Float[np.ndarray, "N Q"]:
+def isomap(data: Sequence[Float[np.ndarray, "N _"]], n_components: int) -> Float[np.ndarray, "N Q"]:
     """Isomap of all views side by side (missing values at their PPCA expectation)."""
     filled = [ppca_fill(Y, min(n_components, *Y.shape)) for Y in map(compact_view, data)]
     joint = np.concatenate([Y / np.sqrt(np.sum(Y**2)) for Y in filled], axis=1)
