@@ -157,7 +157,7 @@ class TestMappings:
         }
         objective = Objective(Model(Points(X), (views[kind],)), (make_outputs(Y),))
         x = objective.start
-        value, gradient = objective(x)
+        _, gradient = objective(x)
         direction = rng.normal(size=x.size)
         step = 1e-5
         slope = (objective(x + step * direction)[0] - objective(x - step * direction)[0]) / 2 / step

@@ -27,15 +27,16 @@ DEGENERATE = 1.1  # times what the prior alone leaves
 class GPLVMCCA(PointViews):
     """A nonlinear probabilistic CCA (001 chapter 3).
 
-    vec Y⁽ᵏ⁾ ~ N(0, Ψ_k ⊗ K_k),  K_k = k_k(X, X) + I/β_k,  x_n ~ N(0, I): what varies within a view
-    goes into its full covariance Ψ_k, so that the points are left with what the views share. Given K
-    the best Ψ is known in closed form and is used at every step. Latent points by maximum a
-    posteriori.
+    vec Y⁽ᵏ⁾ ~ N(0, Ψ_k ⊗ K_k),  K_k = k_k(X, X) + I/β_k,  x_n ~ N(0, I): what varies within a
+    view goes into its full covariance Ψ_k, so that the points are left with what the views share.
+    Given K the best Ψ is known in closed form and is used at every step. Latent points by maximum
+    a posteriori.
 
     The likelihood as the thesis has it has no maximum: points that are a linear combination of one
     view's columns make Ψ singular. Two safeguards hold it: an inverse Wishart prior on the noise
     covariance Ψ/β (``psi_prior``) and a cap on β (``noise_floor``); a warning says when a direction
-    of a view has no noise but its prior's. :class:`~manyviews.MRD` needs neither, and finds private structure besides.
+    of a view has no noise but its prior's. :class:`~manyviews.MRD` needs neither, and finds private
+    structure besides.
 
     Parameters
     ----------

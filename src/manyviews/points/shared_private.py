@@ -163,8 +163,8 @@ class SharedPrivateGPLVM(PointViews):
     def component(self, view: str, part: str, X: Any = None, *, return_std: bool = False) -> Any:
         """The shared or the private part of a view, as a deviation from its mean (001 §4.3).
 
-        C_f(X*, X) K⁻¹ Y with variance C_f(X*, X*) - C_f(X*, X) K⁻¹ C_f(X, X*), likewise for the private
-        part. Mean of the view, shared part and private part add up to what the model predicts.
+        C_f(X*, X) K⁻¹ Y with variance C_f(X*, X*) - C_f(X*, X) K⁻¹ C_f(X, X*), likewise for the
+        private part. Mean of the view, shared and private part add up to the model's prediction.
 
         Parameters
         ----------

@@ -23,8 +23,8 @@ COUNT = [Interval(Integral, 0, None, closed="left"), dict]
 class SubspaceGPLVM(PointViews):
     """Every view is a set of GPs of the shared points and of points of its own (Ek et al. 2008).
 
-    Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d([x_n, x⁽ᵏ⁾_n]) + noise_k, by maximum a posteriori. The sizes of the spaces must be
-    given, and the start decides much; :class:`~manyviews.MRD` finds both from the data.
+    Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d([x_n, x⁽ᵏ⁾_n]) + noise_k, by maximum a posteriori. The sizes of the spaces must
+    be given, and the start decides much; :class:`~manyviews.MRD` finds both from the data.
 
     Parameters
     ----------
