@@ -1,6 +1,6 @@
 """The thesis's latent points (001 chapters 3 and 4, X1-X7): toys, exam marks, faces, bars.
 
-The thesis prints single runs; here toys are means over seeds. The prior of GPLVM-CCA is its default,
+The thesis prints single runs; toys here are means over seeds. GPLVM-CCA has its default prior,
 except on the second toy and the faces, whose views are nearly functions of each other: there it
 is 0.01, as the documentation advises. The rows of the default prior are there, too.
 """

@@ -3,6 +3,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manyviews import BayesianGPLVM
 from manyviews.linear import PPCA, BayesianPCA, FactorAnalysis
+from manyviews.points import GPLVM
 
 pytestmark = [
     pytest.mark.slow,
@@ -11,6 +12,6 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks([BayesianGPLVM(), PPCA(), FactorAnalysis(), BayesianPCA()])
+@parametrize_with_checks([BayesianGPLVM(), GPLVM(tol=1e-3), PPCA(), FactorAnalysis(), BayesianPCA()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
