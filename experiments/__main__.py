@@ -21,6 +21,7 @@ EXPERIMENTS = (
     "pose",
     "robustness",
     "thesis-mixture",
+    "thesis-gplvm",
     "toy",
     "usps",
     "video",

@@ -19,6 +19,7 @@ MEASURES = {
     "pose": {"joint-distance", "NLPD", "coverage-90"},
     "robustness": {"within-1-percent"},
     "thesis-mixture": {"test-log-density", "clusters", "RMSE-arc", "RMSE-sine"},
+    "thesis-gplvm": {"linear-view-correlation", "circle-order", "exam-view-correlation"},
     "toy": {"signal-correlation", "dimensions-kept", "segmentation-correct", "coverage-90"},
     "usps": {"errors"},
     "video": {"MSE-pixel", "MSE-pixel-forecast"},

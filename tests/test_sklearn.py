@@ -3,6 +3,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from manyviews import BayesianGPLVM, UncertainGPRegressor
 from manyviews.linear import PPCA, BayesianPCA, FactorAnalysis
+from manyviews.points import GPLVM
 
 pytestmark = [
     pytest.mark.slow,
@@ -12,7 +13,14 @@ pytestmark = [
 
 
 @parametrize_with_checks(
-    [BayesianGPLVM(), UncertainGPRegressor(max_iter=50), PPCA(), FactorAnalysis(), BayesianPCA()]
+    [
+        BayesianGPLVM(),
+        UncertainGPRegressor(max_iter=50),
+        GPLVM(tol=1e-3),
+        PPCA(),
+        FactorAnalysis(),
+        BayesianPCA(),
+    ]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -6,7 +6,12 @@ configure()
 
 from importlib.metadata import version  # noqa: E402
 
-from . import errors, kernels, linear  # noqa: E402
+from . import (  # noqa: E402
+    errors,
+    kernels,
+    linear,
+    points,
+)
 from .inference.stages import Stage  # noqa: E402
 from .mixtures import DirichletPCCA, MixturePCCA  # noqa: E402
 from .models import (  # noqa: E402
@@ -36,4 +41,5 @@ __all__ = [
     "kernels",
     "linear",
     "load",
+    "points",
 ]

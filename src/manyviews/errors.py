@@ -59,3 +59,7 @@ class SegmentationWarning(ManyviewsWarning):
 
 class ExposedWarning(ManyviewsWarning):
     """A page with the data is served to other machines."""
+
+
+class DegenerateCovarianceWarning(ManyviewsWarning):
+    """A covariance of columns is held up by its prior alone."""

@@ -1,6 +1,6 @@
 """Psi statistics: expectations of kernels under Gaussian inputs."""
 
-from . import constant, linear, rbf
+from . import constant, linear, rbf, restricted
 from .gaussian import Gaussian
 from .table import (
     cross_psi2,
@@ -26,4 +26,5 @@ __all__ = [
     "rbf",
     "register",
     "register_cross",
+    "restricted",
 ]

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from ..kernels import Bias, Kernel, Product, Sum
+from ..kernels import Bias, Kernel, Product, Restricted, Sum
 from . import quadrature
 from .gaussian import Gaussian
 
@@ -147,6 +147,8 @@ def expectation_error(kernel: Kernel, Z: Float[Array, "M Q"], q: Gaussian) -> fl
 
 def closed_terms(kernel: Kernel) -> list[Term] | None:
     """Expand a kernel into constants times registered kernels; None if that cannot be."""
+    if isinstance(kernel, Restricted) and closed_terms(kernel.kernel) is None:
+        return None
     if type(kernel) in CLOSED_FORMS:
         return [Term(1.0, kernel)]
     if isinstance(kernel, Sum):

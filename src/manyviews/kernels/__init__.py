@@ -9,6 +9,7 @@ from .naming import kernel_from_name
 from .periodic import Periodic
 from .polynomial import Polynomial
 from .rbf import RBF
+from .restricted import Restricted
 
 __all__ = [
     "RBF",
@@ -21,6 +22,7 @@ __all__ = [
     "Periodic",
     "Polynomial",
     "Product",
+    "Restricted",
     "Sum",
     "White",
     "kernel_from_name",

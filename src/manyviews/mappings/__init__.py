@@ -2,16 +2,26 @@
 
 from .base import Evidence, Mapping
 from .collapsed import CollapsedGP
+from .correlated import CorrelatedGP
+from .exact import ExactGP
 from .outputs import Outputs, PatternedOutputs, ScatteredOutputs, make_outputs
+from .point_posterior import PointPosterior
 from .posterior import GPPosterior
+from .pruned import PrunedGP
+from .sparse import SparseGP
 
 __all__ = [
     "CollapsedGP",
+    "CorrelatedGP",
     "Evidence",
+    "ExactGP",
     "GPPosterior",
     "Mapping",
     "Outputs",
     "PatternedOutputs",
+    "PointPosterior",
+    "PrunedGP",
     "ScatteredOutputs",
+    "SparseGP",
     "make_outputs",
 ]

@@ -1,0 +1,200 @@
+"""Latent points of new rows: the most probable x* given whatever views they have (001 §3.4.3).
+
+The mapping stays as trained. Every row starts from the points of its nearest training rows;
+the starts are screened, the best few are optimised together, and the best end is kept.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from scipy.linalg import solve_triangular
+
+from .._runtime import single_threaded_blas
+from ..expectations import Gaussian
+from ..mappings import PointPosterior
+from ..mappings.outputs import unique_patterns
+from .many_minima import minimise_rows
+
+ROW_BUCKETS = (1, 8, 64, 256)
+
+
+class PointRows(NamedTuple):
+    """Latent points of new rows and Laplace's approximation of each row's log density."""
+
+    x: Float[np.ndarray, "N Q"]
+    log_density: Float[np.ndarray, " N"]
+
+
+class RowDensity(eqx.Module):
+    """log p(y* | x*) = log N(y | B k(Z, x), s(x) I) of new rows, as a function of x* alone.
+
+    A view with Ψ is whitened first, over the columns that a row has, so that it is of this form.
+    """
+
+    posterior: PointPosterior
+    targets: Float[Array, "N D"]
+    seen: Float[Array, "N D"]
+    constant: Float[Array, " N"]
+
+    def __call__(self, x: Float[Array, "N Q"]) -> Float[Array, " N"]:
+        mean, variance = self.posterior.at(x)
+        s = variance[:, self.posterior.group_of_column]
+        terms = (self.targets - mean) ** 2 / s + jnp.log(2.0 * jnp.pi * s)
+        return self.constant - 0.5 * jnp.sum(self.seen * terms, axis=1)
+
+    def curvature(self, x: Float[Array, "N Q"]) -> Float[Array, "N Q"]:
+        """Diagonal of the Gauss-Newton Hessian, Σ_d (∂μ_d/∂x_q)² / s."""
+        s = self.posterior.at(x)[1][:, self.posterior.group_of_column]
+
+        def along(direction: Float[Array, " Q"]) -> Float[Array, " N"]:
+            push = jnp.broadcast_to(direction, x.shape)
+            slope = jax.jvp(lambda x: self.posterior.at(x)[0], (x,), (push,))[1]
+            return jnp.sum(self.seen * slope**2 / s, axis=1)
+
+        return jax.lax.map(along, jnp.eye(x.shape[1])).T
+
+    def take(self, rows: Int[Array, " n"]) -> "RowDensity":
+        """The densities of some rows, in the given order."""
+        parts = (self.targets[rows], self.seen[rows], self.constant[rows])
+        return eqx.tree_at(lambda e: (e.targets, e.seen, e.constant), self, parts)
+
+
+def locate_rows(
+    prior: Gaussian,
+    train: Float[np.ndarray, "T Q"],
+    posteriors: Sequence[PointPosterior],
+    rows: Sequence[Float[np.ndarray, "N _"]],
+    starts: Int[np.ndarray, "N S"],
+    *,
+    extra_start: Float[np.ndarray, "N Q"] | None = None,
+    n_optimised: int = 5,
+    iterations: int = 200,
+    tolerance: float = 1e-6,
+) -> PointRows:
+    """Maximise log p(y* | x*) + log p(x*) for every row (NaN = missing).
+
+    Parameters
+    ----------
+    prior
+        p(x*) of one row, the same for all.
+    starts
+        For every row the training points to start from.
+    extra_start
+        One more start for every row.
+    """
+    present = [k for k, Y in enumerate(rows) if not np.isnan(Y).all()]
+    posteriors, rows = [posteriors[k] for k in present], [rows[k] for k in present]
+    starting = train[starts]
+    if extra_start is not None:
+        starting = np.concatenate([extra_start[:, None], starting], axis=1)
+    keep = min(n_optimised, starting.shape[1])
+    n_rows, Q = len(starting), train.shape[1]
+    x, density = np.empty((n_rows, Q)), np.empty(n_rows)
+    with single_threaded_blas():
+        for group in _groups(posteriors, rows):
+            for begin in range(0, group.size, ROW_BUCKETS[-1]):
+                here = group[begin : begin + ROW_BUCKETS[-1]]
+                size = next(size for size in ROW_BUCKETS if size >= here.size)
+                padded = np.resize(here, size)
+                densities = tuple(
+                    row_density(posterior, Y[padded])
+                    for posterior, Y in zip(posteriors, rows, strict=True)
+                )
+                found, value, hessian = _locate(
+                    prior, densities, jnp.asarray(starting[padded]), keep, iterations, tolerance
+                )
+                x[here] = np.asarray(found)[: here.size]
+                log_joint = np.asarray(value)[: here.size]
+                density[here] = _laplace(log_joint, np.asarray(hessian)[: here.size])
+    return PointRows(x, density)
+
+
+def row_density(posterior: PointPosterior, Y: Float[np.ndarray, "N D"]) -> RowDensity:
+    """Prepare rows; those of a view with Ψ must lack the same columns."""
+    seen = ~np.isnan(Y)
+    if posterior.columns is None:
+        return RowDensity(
+            posterior, jnp.asarray(np.nan_to_num(Y)), jnp.asarray(seen, jnp.float64),
+            jnp.zeros(len(Y)),
+        )  # fmt: skip
+    there = np.flatnonzero(seen[0])
+    D = Y.shape[1]
+    C = np.linalg.cholesky(np.asarray(posterior.columns)[np.ix_(there, there)])
+    turn = np.zeros((D, D))
+    turn[there, : there.size] = solve_triangular(C, np.eye(there.size), lower=True).T
+    white = eqx.tree_at(lambda p: p.weights, posterior, posterior.weights @ jnp.asarray(turn))
+    counted = np.tile(np.arange(D) < there.size, (len(Y), 1))
+    return RowDensity(
+        posterior=white,
+        targets=jnp.asarray(np.nan_to_num(Y) @ turn),
+        seen=jnp.asarray(counted, jnp.float64),
+        constant=jnp.full(len(Y), -np.sum(np.log(np.diagonal(C)))),
+    )
+
+
+def _groups(
+    posteriors: Sequence[PointPosterior], rows: Sequence[Float[np.ndarray, "N _"]]
+) -> list[Int[np.ndarray, " n"]]:
+    """Rows that lack the same columns of the views with Ψ; all together where none has one."""
+    tied = [~np.isnan(Y) for p, Y in zip(posteriors, rows, strict=True) if p.columns is not None]
+    if not tied:
+        return [np.arange(len(rows[0]))]
+    _, which = unique_patterns(np.concatenate(tied, axis=1))
+    return [np.flatnonzero(which == g) for g in range(which.max() + 1)]
+
+
+@eqx.filter_jit
+def _locate(
+    prior: Gaussian,
+    densities: tuple[RowDensity, ...],
+    starting: Float[Array, "N S Q"],
+    keep: int,
+    iterations: int,
+    tolerance: float,
+) -> tuple[Float[Array, "N Q"], Float[Array, " N"], Float[Array, "N Q Q"]]:
+    n_rows, _, Q = starting.shape
+    centre, scale = prior.mean[0], prior.variance[0]
+
+    def log_joint(x: Array, parts: tuple[RowDensity, ...]) -> Float[Array, " n"]:
+        terms = (x - centre) ** 2 / scale + jnp.log(2.0 * jnp.pi * scale)
+        return sum([part(x) for part in parts], -0.5 * jnp.sum(terms, axis=1))
+
+    by_start = jax.lax.map(lambda x: log_joint(x, densities), jnp.swapaxes(starting, 0, 1))
+    by_start = jnp.where(jnp.isfinite(by_start), by_start, -jnp.inf)
+    chosen = jnp.argsort(-by_start, axis=0, stable=True)[:keep].T
+    row = jnp.repeat(jnp.arange(n_rows), keep)
+    repeated = tuple(density.take(row) for density in densities)
+    start = starting[row, chosen.ravel()]
+    curvature = sum([part.curvature(start) for part in repeated], 1.0 / scale)
+    x, value = minimise_rows(
+        lambda x: -log_joint(x, repeated), start, 1.0 / curvature,
+        iterations=iterations, tolerance=tolerance,
+    )  # fmt: skip
+    value = jnp.where(jnp.isfinite(value), -value, -jnp.inf).reshape(n_rows, keep)
+    best = jnp.argmax(value, axis=1)
+    x = x.reshape(n_rows, keep, Q)[jnp.arange(n_rows), best]
+
+    def gradient(x: Array) -> Array:
+        return jax.grad(lambda x: jnp.sum(log_joint(x, densities)))(x)
+
+    def along(direction: Array) -> Array:
+        return jax.jvp(gradient, (x,), (jnp.broadcast_to(direction, x.shape),))[1]
+
+    hessian = jnp.swapaxes(jax.lax.map(along, jnp.eye(Q)), 0, 1)
+    return x, value.max(axis=1), hessian
+
+
+def _laplace(
+    log_joint: Float[np.ndarray, " N"], hessian: Float[np.ndarray, "N Q Q"]
+) -> Float[np.ndarray, " N"]:
+    """Log p(y) ≈ log p(y, x̂) + (Q/2) log 2π - ½ log|-H|, no wider than the prior."""
+    curvature = np.linalg.eigvalsh(-0.5 * (hessian + np.swapaxes(hessian, 1, 2)))
+    Q = hessian.shape[1]
+    return log_joint + 0.5 * (
+        Q * np.log(2 * np.pi) - np.log(np.maximum(curvature, 1.0)).sum(axis=1)
+    )

@@ -1,0 +1,100 @@
+"""The exact GP mapping from latent points (Lawrence 2005; 001 §2.4.3)."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve, solve_triangular
+from jaxtyping import Array, ArrayLike, Float
+
+from ..expectations import Gaussian
+from ..kernels import Kernel
+from ..linalg import log_determinant, safe_cholesky
+from ..parameters import Parameter, positive
+from .base import Evidence, Mapping
+from .outputs import Outputs, PatternedOutputs
+from .point_posterior import PointPosterior
+
+EXACT_JITTER = 1e-9
+"""Relative; the noise is on the diagonal already."""
+
+
+class ExactGP(Mapping):
+    """log p(Y | X) = Σ_d log N(y_d | 0, K),  K = k(X, X) + noise I, at points X.
+
+    For every group of columns with the same missing pattern, over the rows it has seen:
+    -(D/2) log|K| - ½ tr(K⁻¹YYᵀ) - (ND/2) log 2π. The noise variance is ``floor`` plus a free
+    positive parameter. Costs N³.
+    """
+
+    kernel: Kernel
+    noise: Parameter
+    floor: Float[Array, ""]
+    n_dimensions: int = eqx.field(static=True)
+    jitter: float = eqx.field(static=True)
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        n_dimensions: int,
+        noise: ArrayLike = 0.01,
+        jitter: float = EXACT_JITTER,
+        floor: ArrayLike = 0.0,
+    ):
+        self.kernel = kernel
+        self.n_dimensions = n_dimensions
+        self.noise = positive(noise)
+        self.floor = jnp.asarray(floor, self.noise.raw.dtype)
+        self.jitter = jitter
+
+    def noise_variance(self) -> Float[Array, ""]:
+        return self.noise.value + self.floor
+
+    def relevance(self) -> Float[Array, " Q"]:
+        return self.kernel.relevance(self.n_dimensions)
+
+    def size(self, n_rows: int) -> int:
+        return n_rows**2
+
+    def factor(self, X: Float[Array, "N Q"], seen: Float[Array, " N"]) -> "Factor":
+        """Chol K over the rows that are seen; the others are as if independent of variance one."""
+        K = self.kernel.gram(X) * jnp.outer(seen, seen)
+        K = K + jnp.diag(seen * self.noise_variance() + (1.0 - seen))
+        return Factor(*safe_cholesky(K, self.jitter))
+
+    def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
+        assert isinstance(outputs, PatternedOutputs)
+        total, worst = jnp.zeros(()), jnp.zeros(())
+        for g, data in enumerate(outputs.factors):
+            L, jitter = self.factor(q.mean, outputs.weights[g])
+            fit = jnp.sum(solve_triangular(L, data, lower=True) ** 2)
+            size = outputs.weights[g].sum() * jnp.log(2.0 * jnp.pi) + log_determinant(L)
+            total += -0.5 * (outputs.n_columns[g] * size + fit)
+            worst = jnp.maximum(worst, jitter)
+        return Evidence(total, worst)
+
+    def posterior(self, q: Gaussian, outputs: Outputs) -> PointPosterior:
+        assert isinstance(outputs, PatternedOutputs)
+        weights, reductions = jnp.zeros_like(outputs.filled), []
+        for g, seen in enumerate(outputs.weights):
+            L, _ = self.factor(q.mean, seen)
+            here = (outputs.group_of_column == g).astype(L.dtype)
+            weights += cho_solve((L, True), outputs.filled) * jnp.outer(seen, here)
+            inverse = cho_solve((L, True), jnp.eye(L.shape[0], dtype=L.dtype))
+            reductions.append(inverse * jnp.outer(seen, seen))
+        return PointPosterior(
+            kernel=self.kernel,
+            Z=q.mean,
+            noise=self.noise_variance(),
+            weights=weights,
+            reduction=jnp.stack(reductions),
+            group_of_column=outputs.group_of_column,
+            columns=None,
+        )
+
+
+class Factor(NamedTuple):
+    """A Cholesky factor and the relative jitter it took."""
+
+    L: Float[Array, "N N"]
+    jitter: Float[Array, ""]

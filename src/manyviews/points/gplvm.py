@@ -1,0 +1,177 @@
+"""Lawrence's GP-LVM: one table, latent points, exact or sparse."""
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..errors import OptionError
+from ..io import register_record
+from ..kernels import Kernel
+from ..latent import BackConstrained, LatentSpace, Points
+from ..mappings import Mapping
+from ..models.direct_table import DirectTable
+from .back import BackMap
+from .core import check_inducing, fit_points, point_kernel, point_mapping
+from .estimator import NOISE_FLOOR, PointEstimator
+from .positions import Positions
+from .starts import starting_points
+
+
+@register_record
+class GPLVM(DirectTable, PointEstimator):
+    """The GP-LVM by maximum a posteriori (Lawrence 2005).
+
+    y_nd = f_d(x_n) + noise with f_d ~ GP(0, k) integrated out, and one point x_n ~ N(0, I) per row,
+
+        log p(Y, X) = -(D/2) log|K| - ½ tr(K⁻¹YYᵀ) - ½ ‖X‖² + const,  K = k(X, X) + noise I,
+
+    maximised over X and the kernel. Points have no uncertainty, so the number of dimensions must
+    be right: ARD weights do not switch dimensions off here, they overfit (002 figure 5). Where that
+    matters use :class:`~manyviews.BayesianGPLVM`.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    n_inducing : int, optional
+        Inducing inputs of a sparse mapping (Titsias 2009). Default: none, the exact GP.
+    kernel : str or Kernel, default="rbf"
+    ard : bool, default=True
+        One lengthscale per dimension (weight, for linear kernels), or one for all. For kernels
+        given by name.
+    init : {"pca", "isomap", "random"} or array, default="pca"
+    back_constraint : {"gp", "kernel"}, optional
+        Make the points a smooth function of the data, so that rows that are near in the data are
+        near in the latent space, and new rows are placed without a search.
+    scaling : {"view", "column", "none"}, default="view"
+    noise_floor : float, default=1e-6
+        Smallest noise variance, as a share of the table's variance.
+    n_restarts : int, default=1
+        Starts to try; from the second on they are moved at random.
+    max_iter : int, default=1000
+    tol : float, default=1e-5
+        Converged when 30 iterations gain less than this many nats per observed value.
+    n_starts : int, default=10
+        Nearest training rows that the latent point of a new row is sought from.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    latent_mean_ : ndarray of shape (n_samples, n_components)
+    latent_std_ : ndarray of zeros
+    relevance_ : ndarray of shape (n_components,)
+    lower_bound_ : float
+        log p(Y, X), in the units of the data. It is no bound on log p(Y).
+    noise_variance_ : ndarray of shape (n_features,)
+    kernel_ : Kernel
+    fit_info_ : FitInfo
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyviews.points import GPLVM
+    >>> model = GPLVM(2, random_state=0).fit(load_iris().data)
+    >>> model.transform(load_iris().data[:2]).shape
+    (2, 2)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **PointEstimator._parameter_constraints,
+        "n_inducing": [Interval(Integral, 1, None, closed="left"), None],
+        "kernel": [str, Kernel],
+        "init": [StrOptions({"pca", "isomap", "random"}), "array-like"],
+        "back_constraint": [StrOptions({"gp", "kernel"}), None],
+        "scaling": [StrOptions({"view", "column", "none"})],
+        "noise_floor": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        *,
+        n_inducing: int | None = None,
+        kernel: str | Kernel = "rbf",
+        ard: bool = True,
+        init: Any = "pca",
+        back_constraint: str | None = None,
+        scaling: str = "view",
+        noise_floor: float = NOISE_FLOOR,
+        n_restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        n_starts: int = 10,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.n_inducing = n_inducing
+        self.kernel = kernel
+        self.ard = ard
+        self.init = init
+        self.back_constraint = back_constraint
+        self.scaling = scaling
+        self.noise_floor = noise_floor
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_starts = n_starts
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the model; NaN in ``X`` is missing."""
+        Y = self._prepare(X)
+        n_components = min(2, *Y.shape) if self.n_components is None else int(self.n_components)
+        if n_components > min(Y.shape) and isinstance(self.init, str) and self.init == "pca":
+            raise OptionError(
+                f"n_components={n_components} is more than the start by principal components can "
+                f"give for data of {Y.shape[0]} samples and {Y.shape[1]} features"
+            )
+        n_inducing = check_inducing(self.n_inducing, len(Y))
+        variance = float(np.nanvar(Y))
+        self.back_ = (
+            None
+            if self.back_constraint is None
+            else BackMap.fit(Y, self.back_constraint, n_components)
+        )
+
+        def view(_: int, means: Float[np.ndarray, "N Q"], rng: np.random.Generator) -> Mapping:
+            kernel = point_kernel(self.kernel, means, variance, self.ard)
+            return point_mapping(Y, kernel, means, n_inducing, self.noise_floor, rng)
+
+        core, info = fit_points(
+            [Y],
+            lambda rng: starting_points([Y], n_components, self.init, rng),
+            view,
+            self._options(),
+            exact=[n_inducing is None],
+            names=["X"],
+            make_latent=self._latent_space,
+        )
+        self.relevance_ = self._publish(core, info)[0]
+        self.kernel_ = core.model.views[0].kernel  # type: ignore[attr-defined]
+        return self
+
+    @property
+    def noise_variance_(self) -> Float[np.ndarray, " D"]:
+        """Noise variance of every column, in the units of the data."""
+        return float(self.core_.posteriors[0].noise) * self.scaling_.scale**2
+
+    def _latent_space(self, means: Float[np.ndarray, "N Q"]) -> LatentSpace:
+        if self.back_ is None:
+            return Points(means)
+        features = self.back_.features(self.back_.rows)
+        return BackConstrained(self.back_.weights_for(means), features)
+
+    def _infer(self, scaled: Any) -> Positions:
+        """By the map where the points are back-constrained and the row is complete, else sought."""
+        if self.back_ is None or scaled[0] is self.core_.data[0]:
+            return super()._infer(scaled)
+        complete = ~np.isnan(scaled[0]).any(axis=1)
+        x = np.empty((len(complete), self.latent_mean_.shape[1]))
+        latent = self.core_.model.latent
+        assert isinstance(latent, BackConstrained)
+        x[complete] = self.back_.features(scaled[0][complete]) @ np.asarray(latent.weights.value)
+        if not complete.all():
+            x[~complete] = super()._infer([scaled[0][~complete]]).mean
+        return Positions(x)

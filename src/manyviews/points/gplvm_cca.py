@@ -1,0 +1,220 @@
+"""GPLVM-CCA: shared variation by latent points, variation within views by full covariances."""
+
+import warnings
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import eigh
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..errors import DegenerateCovarianceWarning, OptionError
+from ..io import register_record
+from ..kernels import Kernel
+from ..mappings import CorrelatedGP, Mapping
+from ..parameters import Parameter, map_parameters
+from .core import INITIAL_NOISE, point_kernel, point_mapping
+from .starts import sparing_ridge, starting_points
+from .views import VIEWS_CONSTRAINTS, PointViews, check_components
+
+PSI_PRIOR = 0.1
+CORRELATED_FLOOR = 1e-3
+DEGENERATE = 1.1  # times what the prior alone leaves
+
+
+@register_record
+class GPLVMCCA(PointViews):
+    """A nonlinear probabilistic CCA (001 chapter 3).
+
+    vec Y⁽ᵏ⁾ ~ N(0, Ψ_k ⊗ K_k),  K_k = k_k(X, X) + I/β_k,  x_n ~ N(0, I): what varies within a
+    view goes into its full covariance Ψ_k, so that the points are left with what the views share.
+    Given K the best Ψ is known in closed form and is used at every step. Latent points by maximum
+    a posteriori.
+
+    The likelihood as the thesis has it has no maximum: points that are a linear combination of one
+    view's columns make Ψ singular. Two safeguards hold it: an inverse Wishart prior on the noise
+    covariance Ψ/β (``psi_prior``) and a cap on β (``noise_floor``); a warning says when a direction
+    of a view has no noise but its prior's. :class:`~manyviews.MRD` needs neither, and finds private
+    structure besides.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Shared dimensions.
+    kernel : str, Kernel or dict by view, default="rbf"
+        Kernels given by name have their variance fixed at one: Ψ has the scale.
+    ard : bool, default=True
+    psi : {"full", "diagonal", "identity"}, default="full"
+        ``"identity"`` is :class:`SharedGPLVM` (the thesis's GPLVM-PCA, kernel variances free),
+        ``"diagonal"`` scales columns (Grochow's SGPLVM).
+    psi_prior : float, default=0.1
+        Weight of the prior on Ψ/β, in samples per sample; its covariance is that of the view's
+        columns, regularised, so that, as CCA, it does not depend on their units. No direction of
+        a view has less noise than ``psi_prior / (1 + psi_prior)`` of its variance. Make it smaller
+        only where views are nearly functions of each other.
+    init : {"canonical", "pca", "isomap", "random"} or array, default="canonical"
+    scaling : {"view", "column", "none"} or dict by view, default="view"
+    noise_floor : float or dict by view, default=0.001
+        Smallest 1/β.
+    align : {"union", "intersection"}, default="union"
+    n_restarts, max_iter, tol, n_starts, random_state
+        As in :class:`~manyviews.points.GPLVM`.
+
+    Attributes
+    ----------
+    psi_ : dict of ndarray by view
+        Ψ, in the units of the data.
+    beta_ : dict of float by view
+        1/β multiplies Ψ: only Ψ/β is a noise covariance in the data's units.
+    psi_condition_ : dict of float by view
+        Smallest share of a view's variance, over all directions, that Ψ/β has.
+    latent_mean_, relevance_, lower_bound_, fit_info_
+        As in :class:`SharedGPLVM`.
+
+    Notes
+    -----
+    A view may be missing for whole samples. Of new samples single values may be missing, too:
+    their density, and so their latent point, is exact. Samples with scattered missing values
+    cannot be trained on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews.points import GPLVMCCA
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-2, 2, size=(60, 1))
+    >>> a = np.hstack([np.sin(x), x]) + 0.1 * rng.normal(size=(60, 2))
+    >>> b = np.hstack([np.cos(x), x]) + 0.1 * rng.normal(size=(60, 2))
+    >>> model = GPLVMCCA(1, max_iter=50, random_state=0).fit({"a": a, "b": b})
+    >>> model.predict({"a": a[:2]}, "b").shape
+    (2, 2)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **VIEWS_CONSTRAINTS,
+        "psi": [StrOptions({"full", "diagonal", "identity"})],
+        "psi_prior": [Interval(Real, 0, None, closed="neither")],
+        "init": [StrOptions({"pca", "isomap", "canonical", "random"}), "array-like"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
+        ard: bool = True,
+        psi: str = "full",
+        psi_prior: float = PSI_PRIOR,
+        init: Any = "canonical",
+        scaling: str | dict[str, str] = "view",
+        noise_floor: float | dict[str, float] = CORRELATED_FLOOR,
+        align: str = "union",
+        n_restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        n_starts: int = 10,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.kernel = kernel
+        self.ard = ard
+        self.psi = psi
+        self.psi_prior = psi_prior
+        self.init = init
+        self.scaling = scaling
+        self.noise_floor = noise_floor
+        self.align = align
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_starts = n_starts
+        self.random_state = random_state
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Fit to a dict or list of tables, or a MuData object."""
+        tables = self._prepare(views)
+        check_components(self.n_components, tables, self.init)
+        kernels = self._by_view(self.kernel, "kernel", "rbf")
+        floors = self._by_view(self.noise_floor, "noise_floor", CORRELATED_FLOOR)
+        if self.psi != "identity":
+            for name, Y in zip(self.view_names_, tables, strict=True):
+                refuse_scattered(Y, name)
+        scales = [prior_covariance(Y) for Y in tables]
+
+        def part(
+            place: int, Y: np.ndarray, means: Float[np.ndarray, "N Q"], rng: np.random.Generator
+        ) -> Mapping:
+            if self.psi == "identity":
+                kernel = point_kernel(kernels[place], means, float(np.nanvar(Y)), self.ard)
+                return point_mapping(Y, kernel, means, None, floors[place], rng)
+            kernel = unit_kernel(kernels[place], means, self.ard)
+            n_rows = int((~np.isnan(Y).all(axis=1)).sum())
+            return CorrelatedGP(
+                kernel, means.shape[1], scales[place], self.psi_prior * n_rows, INITIAL_NOISE,
+                floor=floors[place], diagonal=self.psi == "diagonal",
+            )  # fmt: skip
+
+        self._fit_views(
+            tables,
+            lambda rng: starting_points(tables, self.n_components, self.init, rng),
+            part,
+            [True] * len(tables),
+        )
+        self._publish_psi(scales)
+        return self
+
+    def _publish_psi(self, scales: list[Float[np.ndarray, "D D"]]) -> None:
+        self.psi_, self.beta_, self.psi_condition_ = {}, {}, {}
+        for place, name in enumerate(self.view_names_):
+            psi = self._columns_of(place)
+            scale = self.scalings_[place].scale
+            self.psi_[name] = psi * np.outer(scale, scale)
+            self.beta_[name] = 1.0 / float(self.core_.posteriors[place].noise)
+            noise = psi / self.beta_[name]
+            share = float(eigh(noise, scales[place], eigvals_only=True)[0])
+            self.psi_condition_[name] = share
+            least = self.psi_prior / (1.0 + self.psi_prior)
+            if self.psi == "full" and share < DEGENERATE * least:
+                warnings.warn(
+                    f"only its prior keeps the noise covariance of view {name!r} from becoming "
+                    "singular: a latent dimension may have become a combination of that view's "
+                    "columns instead of what the views share. Use a larger psi_prior, fewer "
+                    "components, or MRD",
+                    DegenerateCovarianceWarning,
+                    stacklevel=3,
+                )
+
+
+def unit_kernel(kernel: str | Kernel, means: Float[np.ndarray, "N Q"], ard: bool) -> Kernel:
+    """A kernel whose overall variance is one and stays so, unless the user made it."""
+    made = point_kernel(kernel, means, 1.0, ard)
+    if isinstance(kernel, Kernel):
+        return made
+
+    def held(name: str, p: Parameter) -> Parameter:
+        if name.split(".")[-1] != "variance":
+            return p
+        return Parameter(p.raw, p.constraint, False)
+
+    return map_parameters(held, made)
+
+
+def prior_covariance(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D D"]:
+    """The covariance of a view's columns over the samples that have it, regularised."""
+    there = Y[~np.isnan(Y).all(axis=1)]
+    filled = np.where(np.isnan(there), np.nanmean(there, axis=0), there)
+    D = Y.shape[1]
+    return np.cov(filled.T, bias=True).reshape(D, D) + sparing_ridge(filled) * np.eye(D)
+
+
+def refuse_scattered(Y: Float[np.ndarray, "N D"], name: str) -> None:
+    """Ψ has its closed form only for samples that have all columns of a view."""
+    gone = np.isnan(Y)
+    partly = gone.any(axis=1) & ~gone.all(axis=1)
+    if partly.any():
+        raise OptionError(
+            f"view {name!r} lacks single values in {int(partly.sum())} samples; with correlated "
+            "columns a training sample must have all of a view or nothing. Use psi='identity', "
+            "MRD, or fill the values first"
+        )

@@ -1,0 +1,120 @@
+"""Shon's shared GP-LVM: one latent space, any number of views."""
+
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils._param_validation import StrOptions
+
+from ..io import register_record
+from ..kernels import Kernel
+from ..mappings import Mapping
+from .core import point_kernel, point_mapping
+from .estimator import NOISE_FLOOR
+from .starts import starting_points
+from .views import INDUCING, VIEWS_CONSTRAINTS, PointViews, check_components
+
+
+@register_record
+class SharedGPLVM(PointViews):
+    """One latent point per sample from which every view is a set of Gaussian processes.
+
+    Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k, f⁽ᵏ⁾_d ~ GP(0, k_k), x_n ~ N(0, I), by maximum a posteriori
+    (Shon et al. 2006; the "GPLVM-PCA" of 001). All dimensions are there for all views: what is
+    private to one competes with what is shared. :class:`~manyviews.MRD` decides that by itself.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+    n_inducing : int or dict by view, optional
+        Inducing inputs of sparse mappings. Default: none, exact GPs.
+    kernel : str, Kernel or dict by view, default="rbf"
+    ard : bool, default=True
+        One lengthscale per dimension, or one for all, for kernels given by name.
+    init : {"pca", "isomap", "canonical", "random"} or array, default="pca"
+        Principal components of all views side by side, Isomap of the same, generalised canonical
+        correlations, random, or given.
+    scaling : {"view", "column", "none"} or dict by view, default="view"
+    noise_floor : float or dict by view, default=1e-6
+    align : {"union", "intersection"}, default="union"
+    n_restarts, max_iter, tol, n_starts, random_state
+        As in :class:`~manyviews.points.GPLVM`.
+
+    Attributes
+    ----------
+    latent_mean_ : ndarray of shape (n_samples, n_components)
+    latent_std_ : ndarray of zeros
+    relevance_ : DataFrame of shape (n_views, n_components)
+    lower_bound_ : float
+        log p(Y, X), in the units of the data. It is no bound on log p(Y).
+    fit_info_ : FitInfo
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews.points import SharedGPLVM
+    >>> x = np.random.default_rng(0).normal(size=(40, 1))
+    >>> views = {"left": x @ np.ones((1, 3)), "right": np.sin(x) @ np.ones((1, 2))}
+    >>> model = SharedGPLVM(1, max_iter=50, random_state=0).fit(views)
+    >>> model.predict({"left": views["left"][:2]}, "right").shape
+    (2, 2)
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **VIEWS_CONSTRAINTS,
+        "n_inducing": INDUCING,
+        "init": [StrOptions({"pca", "isomap", "canonical", "random"}), "array-like"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        n_inducing: int | dict[str, int] | None = None,
+        kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
+        ard: bool = True,
+        init: Any = "pca",
+        scaling: str | dict[str, str] = "view",
+        noise_floor: float | dict[str, float] = NOISE_FLOOR,
+        align: str = "union",
+        n_restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        n_starts: int = 10,
+        random_state: Any = None,
+    ):
+        self.n_components = n_components
+        self.n_inducing = n_inducing
+        self.kernel = kernel
+        self.ard = ard
+        self.init = init
+        self.scaling = scaling
+        self.noise_floor = noise_floor
+        self.align = align
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_starts = n_starts
+        self.random_state = random_state
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
+        tables = self._prepare(views)
+        check_components(self.n_components, tables, self.init)
+        inducing = self._inducing(len(tables[0]))
+        kernels = self._by_view(self.kernel, "kernel", "rbf")
+        floors = self._by_view(self.noise_floor, "noise_floor", NOISE_FLOOR)
+
+        def part(
+            place: int, Y: np.ndarray, means: Float[np.ndarray, "N Q"], rng: np.random.Generator
+        ) -> Mapping:
+            kernel = point_kernel(kernels[place], means, float(np.nanvar(Y)), self.ard)
+            return point_mapping(Y, kernel, means, inducing[place], floors[place], rng)
+
+        self._fit_views(
+            tables,
+            lambda rng: starting_points(tables, self.n_components, self.init, rng),
+            part,
+            [m is None for m in inducing],
+        )
+        return self

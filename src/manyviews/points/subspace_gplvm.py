@@ -1,0 +1,140 @@
+"""Ek's subspace GP-LVM: a shared latent space and a private one for every view."""
+
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..inference.initialise import initial_means
+from ..io import register_record
+from ..kernels import Kernel, Restricted
+from ..mappings import Mapping
+from .core import point_kernel, point_mapping
+from .divided import Division, divided_start
+from .estimator import NOISE_FLOOR
+from .views import INDUCING, VIEWS_CONSTRAINTS, PointViews
+
+COUNT = [Interval(Integral, 0, None, closed="left"), dict]
+
+
+@register_record
+class SubspaceGPLVM(PointViews):
+    """Every view is a set of GPs of the shared points and of points of its own (Ek et al. 2008).
+
+    Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d([x_n, x⁽ᵏ⁾_n]) + noise_k, by maximum a posteriori. The sizes of the spaces must
+    be given, and the start decides much; :class:`~manyviews.MRD` finds both from the data.
+
+    Parameters
+    ----------
+    n_shared : int, default=1
+    n_private : int or dict by view, default=1
+    n_inducing : int or dict by view, optional
+        Inducing inputs of sparse mappings. Default: none, exact GPs.
+    kernel : str, Kernel or dict by view, default="rbf"
+        Over the dimensions that a view has.
+    ard : bool, default=True
+    init : {"ncca", "pcca"} or array, default="ncca"
+        Shared dimensions by canonical correlations, private ones by what they leave of a view;
+        or given (samples x all dimensions, the shared ones first, then view by view).
+    scaling, noise_floor, align, n_restarts, max_iter, tol, n_starts, random_state
+        As in :class:`SharedGPLVM`.
+
+    Attributes
+    ----------
+    latent_mean_ : ndarray of shape (n_samples, n_shared + all private)
+    relevance_ : DataFrame of shape (n_views, n_dimensions)
+        Zero where a dimension is private to another view.
+    lower_bound_, fit_info_
+        As in :class:`SharedGPLVM`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews.points import SubspaceGPLVM
+    >>> x = np.random.default_rng(0).normal(size=(40, 3))
+    >>> views = {"left": x[:, :2] @ np.ones((2, 3)), "right": np.sin(x[:, 1:]) @ np.ones((2, 3))}
+    >>> model = SubspaceGPLVM(1, 1, max_iter=20, tol=1e-2, random_state=0).fit(views)
+    >>> model.private("right")
+    [2]
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **{k: v for k, v in VIEWS_CONSTRAINTS.items() if k != "n_components"},
+        "n_shared": [Interval(Integral, 1, None, closed="left")],
+        "n_private": COUNT,
+        "n_inducing": INDUCING,
+        "init": [StrOptions({"ncca", "pcca"}), "array-like"],
+    }
+
+    def __init__(
+        self,
+        n_shared: int = 1,
+        n_private: int | dict[str, int] = 1,
+        *,
+        n_inducing: int | dict[str, int] | None = None,
+        kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
+        ard: bool = True,
+        init: Any = "ncca",
+        scaling: str | dict[str, str] = "view",
+        noise_floor: float | dict[str, float] = NOISE_FLOOR,
+        align: str = "union",
+        n_restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        n_starts: int = 10,
+        random_state: Any = None,
+    ):
+        self.n_shared = n_shared
+        self.n_private = n_private
+        self.n_inducing = n_inducing
+        self.kernel = kernel
+        self.ard = ard
+        self.init = init
+        self.scaling = scaling
+        self.noise_floor = noise_floor
+        self.align = align
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_starts = n_starts
+        self.random_state = random_state
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
+        tables = self._prepare(views)
+        division = Division(
+            int(self.n_shared), tuple(int(n) for n in self._by_view(self.n_private, "n_private", 1))
+        )
+        inducing = self._inducing(len(tables[0]))
+        kernels = self._by_view(self.kernel, "kernel", "rbf")
+        floors = self._by_view(self.noise_floor, "noise_floor", NOISE_FLOOR)
+
+        def part(
+            place: int, Y: np.ndarray, means: Float[np.ndarray, "N Q"], rng: np.random.Generator
+        ) -> Mapping:
+            own = (*division.shared, *division.private(place))
+            inner = point_kernel(kernels[place], means[:, list(own)], float(np.nanvar(Y)), self.ard)
+            kernel = Restricted(inner, own)
+            return point_mapping(Y, kernel, means, inducing[place], floors[place], rng)
+
+        self._fit_views(
+            tables,
+            lambda rng: self._start(tables, division),
+            part,
+            [m is None for m in inducing],
+            division.points,
+        )
+        return self
+
+    def _start(self, tables: Any, division: Division) -> Float[np.ndarray, "N Q"]:
+        if not isinstance(self.init, str):
+            return given_points(self.init, len(tables[0]), division)
+        return divided_start(tables, division, self.view_names_, self.init)
+
+
+def given_points(init: Any, n_samples: int, division: Division) -> Float[np.ndarray, "N Q"]:
+    """A start given by the user, checked."""
+    empty, rng = np.empty((n_samples, 0)), np.random.default_rng(0)
+    return initial_means(empty, division.total, init, rng)

@@ -1,0 +1,156 @@
+"""Shared and private latent points: what belongs to whom, and that parts add up."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import manyviews
+from manyviews.errors import OptionError
+from manyviews.inference.bound import Model
+from manyviews.inference.objective import Objective
+from manyviews.kernels import Linear, Polynomial, Restricted, Sum
+from manyviews.mappings import ExactGP, PrunedGP, make_outputs
+from manyviews.points import SharedPrivateGPLVM, SubspaceGPLVM
+from manyviews.points.divided import Division, divided_start
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 3))
+    left = np.column_stack([x[:, 0], x[:, 1]]) @ rng.normal(size=(2, 4))
+    right = np.column_stack([np.sin(x[:, 0]) * 1.5, x[:, 2]]) @ rng.normal(size=(2, 4))
+    views = {"left": left, "right": right}
+    return x, {k: v + 0.05 * rng.normal(size=v.shape) for k, v in views.items()}
+
+
+def correlation(a, b):
+    return abs(np.corrcoef(a, b)[0, 1])
+
+
+@pytest.mark.parametrize("private", ["ncca", "pcca"])
+def test_the_start_divides_shared_from_private(problem, private):
+    x, views = problem
+    tables = [v - v.mean(axis=0) for v in views.values()]
+    X = divided_start(tables, Division(1, (1, 1)), ("left", "right"), private)
+    assert correlation(X[:, 0], x[:, 0]) > 0.95
+    if private == "ncca":
+        assert correlation(X[:, 1], x[:, 1]) > 0.9
+        assert correlation(X[:, 2], x[:, 2]) > 0.9
+
+
+def test_division_numbers_the_dimensions():
+    division = Division(2, (1, 3))
+    assert division.shared == (0, 1)
+    assert division.private(0) == (2,)
+    assert division.private(1) == (3, 4, 5)
+    assert division.total == 6
+
+
+@pytest.mark.parametrize("options", [{}, {"n_inducing": 25}])
+def test_subspace_finds_shared_and_private(problem, options, tmp_path):
+    x, views = problem
+    model = SubspaceGPLVM(1, {"left": 1, "right": 1}, tol=1e-4, random_state=0, **options)
+    model.fit(views)
+    assert model.shared() == [0]
+    assert model.private("left") == [1]
+    assert model.private("right") == [2]
+    assert correlation(model.latent_mean_[:, 0], x[:, 0]) > 0.9
+    predicted = model.predict({"left": views["left"]}, "right")
+    baseline = np.mean((views["right"] - views["right"].mean(axis=0)) ** 2)
+    assert np.mean((predicted - views["right"]) ** 2) < baseline
+    assert np.isfinite(model.score(views))
+    assert (model.variance_explained()["total"] > 0.9).all()
+    model.save(tmp_path / "model.safetensors")
+    loaded = manyviews.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.predict(views, "left"), model.predict(views, "left"))
+
+
+def test_private_points_of_one_view_do_not_move_another(problem):
+    _, views = problem
+    model = SubspaceGPLVM(1, 1, tol=1e-2, random_state=0).fit(views)
+    X = np.zeros((2, 3))
+    X[1, 2] = 1.5
+    first, second = model.inverse_transform(X, "left")
+    np.testing.assert_array_equal(first, second)
+    assert np.abs(np.subtract(*model.inverse_transform(X, "right"))).max() > 0.1
+
+
+def test_components_add_up_and_are_gp_regressions(problem, tmp_path):
+    x, views = problem
+    model = SharedPrivateGPLVM(1, 1, n_rounds=2, tol=1e-4, random_state=0).fit(views)
+    for place, name in enumerate(views):
+        shared = model.component(name, "shared")
+        private = model.component(name, "private")
+        whole = model.inverse_transform(model.latent_mean_, name)
+        np.testing.assert_allclose(model.scalings_[place].centre + shared + private, whole)
+    posterior = model.core_.posteriors[0]
+    kernel, Z = posterior.kernel, posterior.Z
+    K = np.asarray(kernel.gram(Z)) + float(posterior.noise) * np.eye(60)
+    C = np.asarray(kernel.parts[0].gram(Z))
+    mean, std = model.component("left", "shared", return_std=True)
+    scale = model.scalings_[0].scale
+    np.testing.assert_allclose(mean, C @ np.linalg.solve(K, model.core_.data[0]) * scale, atol=1e-6)
+    slow = np.sqrt(np.maximum(np.diagonal(C - C @ np.linalg.solve(K, C)), 0))
+    np.testing.assert_allclose(std[:, 0], slow * scale[0], atol=1e-4)
+    assert correlation(model.latent_mean_[:, 0], x[:, 0]) > 0.9
+    assert (model.variance_explained()["total"] > 0.9).all()
+    model.save(tmp_path / "model.safetensors")
+    loaded = manyviews.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.component("left", "private"),
+                                  model.component("left", "private"))  # fmt: skip
+
+
+def test_linear_parts_are_pcca(problem):
+    """001 §4.1: with linear kernels K = XXᵀ + X_iX_iᵀ + noise."""
+    _, views = problem
+    Y = views["left"]
+    X = np.random.default_rng(1).normal(size=(60, 2))
+    kernel = Sum((Restricted(Linear(), (0,)), Restricted(Linear(), (1,))))
+    K = np.asarray(ExactGP(kernel, 2, 0.3, jitter=0.0).factor(jnp.asarray(X), jnp.ones(60)).L)
+    np.testing.assert_allclose(K @ K.T, X @ X.T + 0.3 * np.eye(60), atol=1e-10)
+    assert Y.shape == (60, 4)
+
+
+def test_two_blocks_hold_each_other(problem):
+    _, views = problem
+    division = Division(1, (1, 1))
+    kernels = [
+        Sum(tuple(Restricted(Polynomial(), own) for own in (division.shared, division.private(v))))
+        for v in range(2)
+    ]
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = Model(division.points(X), tuple(PrunedGP(k, 3, 1.0, 0.1) for k in kernels))
+    outputs = tuple(make_outputs(v - v.mean(axis=0)) for v in views.values())
+    objective = Objective(model, outputs)
+    from manyviews.points.shared_private import PRIVATE_BLOCK, SHARED_BLOCK
+
+    shared, private = objective.holding(*SHARED_BLOCK), objective.holding(*PRIVATE_BLOCK)
+    noise = 2  # free in both
+    assert ((shared + private) >= 1).all()
+    assert int((shared + private == 2).sum()) == noise
+    _, gradient = objective(objective.start)
+    direction = np.random.default_rng(1).normal(size=gradient.size)
+    ends = [objective(objective.start + s * 1e-5 * direction)[0] for s in (1, -1)]
+    assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(float(gradient @ direction), rel=1e-5)
+
+
+def test_bounded_points_stay_in_the_unit_interval(problem):
+    _, views = problem
+    model = SharedPrivateGPLVM(1, 1, bounded=True, n_rounds=1, tol=1e-3, random_state=0).fit(views)
+    assert model.latent_mean_.min() > 0
+    assert model.latent_mean_.max() < 1
+    assert np.isfinite(model.transform({"left": views["left"][:3]})).all()
+
+
+def test_bad_options(problem):
+    _, views = problem
+    with pytest.raises(OptionError, match="more than view 'left'"):
+        SubspaceGPLVM(1, {"left": 5}).fit(views)
+    with pytest.raises(OptionError, match="SubspaceGPLVM for none"):
+        SharedPrivateGPLVM(1, 0).fit(views)
+    with pytest.raises(OptionError, match="names the view 'middle'"):
+        SubspaceGPLVM(1, {"middle": 1}).fit(views)
+    model = SharedPrivateGPLVM(1, 1, n_rounds=0, tol=1e-1, random_state=0).fit(views)
+    with pytest.raises(OptionError, match="part must be"):
+        model.component("left", "both")
