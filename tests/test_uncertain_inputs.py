@@ -291,6 +291,7 @@ def test_clear_errors(rng):
         UncertainGPRegressor().fit(np.where(np.arange(20)[:, None] < 2, x, np.nan), y)
 
 
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
 def test_the_noise_is_free_only_where_it_is_learnt(rng):
     x, y = wave(rng, 20)
     for kind, free in (("known", False), ("column", True)):

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..data import When
-from ..errors import ExpectationErrorWarning, OptionError
+from ..errors import ExpectationErrorWarning, FactorisationError, OptionError
 from ..expectations import Gaussian, expectation_error
 from ..inference.bound import Model
 from ..inference.checkpoint import Checkpoint, fingerprint
@@ -130,6 +130,11 @@ def fit_model(
     q = marginals(model.latent)
     info.expectation_error = max(_expectation_error(view, q) for view in model.views)
     posteriors = tuple(_condition(v, q, y) for v, y in zip(model.views, outputs, strict=True))
+    if not all(np.isfinite(np.asarray(p.weights)).all() for p in posteriors):
+        raise FactorisationError(
+            "the fitted model cannot be conditioned on its data: the noise is too small for the "
+            "jitter; raise jitter or noise_floor"
+        )
     return FittedCore(model, posteriors, tuple(data)), info
 
 
