@@ -12,6 +12,8 @@ pytestmark = [
 ]
 
 
-@parametrize_with_checks([BayesianGPLVM(), GPLVM(tol=1e-3), PPCA(), FactorAnalysis(), BayesianPCA()])
+@parametrize_with_checks(
+    [BayesianGPLVM(), GPLVM(tol=1e-3), PPCA(), FactorAnalysis(), BayesianPCA()]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
