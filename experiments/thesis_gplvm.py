@@ -105,11 +105,15 @@ def make_circle_toy(seed: int, n: int) -> tuple[np.ndarray, dict[str, np.ndarray
 
 
 def circle_toy(setting: Setting) -> list[Row]:
-    """Order of the points, noise covariances, and prediction of each view from the other."""
+    """Order of the points, noise covariances, and prediction of each view from the other.
+
+    The start is Isomap's: CCA folds the circle, to a lower likelihood as a rule.
+    """
+    options: dict[str, Any] = {"init": "isomap", "random_state": 0}
     models = {
-        "GPLVM-CCA": lambda: GPLVMCCA(1, psi_prior=CLOSE, random_state=0),
-        "GPLVM-CCA, default prior": lambda: GPLVMCCA(1, random_state=0),
-        "shared GP-LVM (GPLVM-PCA)": lambda: SharedGPLVM(1, init="canonical", random_state=0),
+        "GPLVM-CCA": lambda: GPLVMCCA(1, psi_prior=CLOSE, **options),
+        "GPLVM-CCA, default prior": lambda: GPLVMCCA(1, **options),
+        "shared GP-LVM (GPLVM-PCA)": lambda: SharedGPLVM(1, **options),
     }
     found: dict[tuple[str, str], list[float]] = {}
     for seed in range(1 if setting.quick else 4 * setting.seeds):
