@@ -23,7 +23,7 @@ from .starts import kmeans_labels, local_pcca
 from .variational import fit_variational
 
 RIDGE = 1e-6  # of the unit variance of scaled columns
-START_SIZES = (1, 2, 4, 8)
+START_SIZES = (4, 6, 8, 12)  # sweeps merge clusters more easily than they split them
 LARGEST_R_HAT = 1.1
 
 
@@ -53,8 +53,9 @@ class DirichletPCCA(MixtureEstimator):
     n_auxiliary : int, default=3
         New components offered to every sample in each sweep (Neal's algorithm 8).
     start : {"spread", "one"}, default="spread"
-        Chains start from k-means clusterings of 1, 2, 4, 8, 1, … clusters, so that they
-        disagree at first; or all from one cluster.
+        Chains start from k-means clusterings of 4, 6, 8, 12, 4, … clusters, so that they
+        disagree at first; or all from one cluster. Sweeps open clusters rarely: a chain from
+        one cluster can stay there for thousands of sweeps (see the warning on R-hat).
     loading_mean_precision : float, default=1.0
         τ, prior precision of the mean of loadings, in units of the scaling.
     max_clusters : int, default=20
