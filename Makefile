@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEMO   := results/demo
 
+EXPERIMENTS := toy robustness oil-map oil-class pose yale avletters fi-mrd peers cmu35 video exam imputation \
+    missing-inputs mackey usps thesis-mixture thesis-gplvm
+
 .PHONY: help demo test lint format bench docs experiments clean
 
 help:            ## what there is
@@ -41,7 +44,7 @@ docs: $(READY)   ## build the documentation into site/
 	@echo "open site/index.html in a browser"
 
 experiments: $(READY) ## reproduce the published tables (needs MANYVIEWS_DATA)
-	for name in toy robustness oil-map oil-class pose yale avletters fi-mrd peers missing-inputs mackey usps; do $(BIN)/python -m experiments $$name --json results/$$name.json || exit 1; done
+	for name in $(EXPERIMENTS); do $(BIN)/python -m experiments $$name --json results/$$name.json || exit 1; done
 
 clean:           ## remove what the targets made
 	rm -rf $(VENV) .venv-gpy .venv-gpflow .venv-cca_zoo .venv-mofa results site .pytest_cache .mypy_cache .ruff_cache .hypothesis
