@@ -130,7 +130,7 @@ def run(setting: Setting) -> list[Row]:
 def shared_points(setting: Setting, train: Frames, test: Frames) -> list[Row]:
     """The shared GP-LVM, by maximum a posteriori, of as many dimensions as MRD starts with."""
     model = SharedGPLVM(
-        DEFAULTS.n_components, max_iter=30 if setting.quick else 300, random_state=0
+        DEFAULTS.n_components, max_iter=30 if setting.quick else 200, random_state=0
     )
     began = time.perf_counter()
     with warnings.catch_warnings():
