@@ -15,7 +15,7 @@ def typechecker(function):
 
     The estimators check what users hand them, with errors of their own, and are left alone.
     """
-    if function.__module__.startswith("manyviews.models"):
+    if function.__module__.startswith(("manyviews.models", "manyviews.points")):
         return function
     hints = getattr(function, "__annotations__", {})
     hints.update({name: Any for name, hint in hints.items() if uncheckable(hint)})
