@@ -24,7 +24,7 @@ demo: $(READY)   ## fit two views of the digits of scikit-learn and write a repo
 	$(BIN)/manyviews demo --out $(DEMO)
 
 test: lint       ## lint, types, the documentation's code, and tests
-	$(BIN)/python -m pytest --doctest-glob='*.md' -q docs README.md
+	$(BIN)/python -m pytest --doctest-glob='*.md' -q -n 2 --dist worksteal docs README.md
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests
 
 lint: $(READY)   ## format check, lint and types

@@ -19,7 +19,7 @@ def typechecker(function):
     of_estimator = function.__module__.startswith("manyviews.linear") and (
         function.__name__ == "__init__"
     )
-    if of_estimator or function.__module__.startswith("manyviews.models"):
+    if of_estimator or function.__module__.startswith(("manyviews.models", "manyviews.points")):
         return function
     hints = getattr(function, "__annotations__", {})
     hints.update({name: Any for name, hint in hints.items() if uncheckable(hint)})

@@ -154,3 +154,13 @@ def test_bad_options(problem):
     model = SharedPrivateGPLVM(1, 1, n_rounds=0, tol=1e-1, random_state=0).fit(views)
     with pytest.raises(OptionError, match="part must be"):
         model.component("left", "both")
+
+
+def test_a_report_can_be_written(problem, tmp_path):
+    from manyviews.report import write_report
+
+    _, views = problem
+    model = SubspaceGPLVM(1, 1, tol=1e-1, random_state=0).fit({k: v[:50] for k, v in views.items()})
+    held_out = {k: v[50:] for k, v in views.items()}
+    write_report(model, tmp_path / "report.html", held_out=held_out)
+    assert (tmp_path / "report.html").stat().st_size > 50_000

@@ -164,7 +164,7 @@ class GPLVMCCA(PointViews):
         self._publish_psi(scales)
         return self
 
-    def _publish_psi(self, scales: list[Float[np.ndarray, "D D"]]) -> None:
+    def _publish_psi(self, scales: list[Float[np.ndarray, "_ _"]]) -> None:
         self.psi_, self.beta_, self.psi_condition_ = {}, {}, {}
         for place, name in enumerate(self.view_names_):
             psi = self._columns_of(place)
