@@ -8,10 +8,10 @@ DEMO   := results/demo
 EXPERIMENTS := toy robustness oil-map oil-class pose yale avletters fi-mrd peers cmu35 video exam imputation \
     missing-inputs mackey usps thesis-mixture thesis-gplvm
 
-.PHONY: help demo test lint format bench docs experiments clean
+.PHONY: help demo test test-all lint format bench docs experiments clean
 
 help:            ## what there is
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "manyviews needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 1; }
@@ -25,7 +25,10 @@ demo: $(READY)   ## fit two views of the digits of scikit-learn and write a repo
 
 test: lint       ## lint, types, the documentation's code, and tests
 	$(BIN)/python -m pytest --doctest-glob='*.md' -q -n 2 --dist worksteal docs README.md
-	$(BIN)/python -m pytest -n 2 --dist worksteal tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not long' tests
+
+test-all: test   ## and the tests that take a minute or more each
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m long tests
 
 lint: $(READY)   ## format check, lint and types
 	$(BIN)/ruff format --check .

@@ -27,6 +27,9 @@ MEASURES = {
 }
 
 
+LONG = {"imputation", "missing-inputs", "thesis-gplvm", "usps", "peers", "cmu35"}
+
+
 @pytest.fixture
 def quick(data_folder, tmp_path):
     def run(name):
@@ -38,12 +41,17 @@ def quick(data_folder, tmp_path):
     return run
 
 
+def by_length(names):
+    """The names, those of long runs marked as such."""
+    return [pytest.param(n, marks=pytest.mark.long) if n in LONG else n for n in names]
+
+
 def test_every_experiment_is_tested():
     assert set(MEASURES) == set(EXPERIMENTS)
 
 
 @pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
-@pytest.mark.parametrize("name", sorted(set(EXPERIMENTS) - {"oil-map"}))
+@pytest.mark.parametrize("name", by_length(sorted(set(EXPERIMENTS) - {"oil-map"})))
 def test_a_quick_run_gives_ours_beside_the_others(quick, name):
     content = quick(name)
     assert content["experiment"] == name

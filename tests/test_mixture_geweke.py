@@ -127,6 +127,7 @@ def z_scores(seed=0):
     return (batches.mean(axis=0) - exact.mean(axis=0)) / error
 
 
+@pytest.mark.long
 def test_prior_and_chain_agree():
     z = z_scores()
     assert len(z) == 37
@@ -134,6 +135,7 @@ def test_prior_and_chain_agree():
     assert np.mean(z**2) < 2.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mistake", ["noise", "loadings"])
 def test_the_errors_of_the_text_are_found(monkeypatch, mistake):
     if mistake == "noise":  # 5.66: N_k S instead of S
