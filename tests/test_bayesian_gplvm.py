@@ -302,7 +302,7 @@ def test_checkpointed_fit_removes_its_file(Y, tmp_path):
 
 def test_progress_bar_shows_signal_to_noise(Y, capsys):
     BayesianGPLVM(2, verbose=1, **FAST).fit(Y)
-    assert "S/N X" in capsys.readouterr().out
+    assert "S/N X" in capsys.readouterr().err
 
 
 def test_pipeline_and_grid_search(Y):

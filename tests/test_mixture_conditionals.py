@@ -278,7 +278,9 @@ def test_wishart_and_slice_draws(rng):
     below = numbers.normals(keys[0], n * m * m).reshape(n, m, m)
     shapes = jnp.broadcast_to(draws.chi_square_shapes(jnp.asarray(df), m), (n, m))
     T = draws.bartlett(below, draws.log_chi_square(draws.log_gamma(keys[1], shapes)))
-    F, log_det = jax.jit(lambda T: jax.lax.map(lambda t: draws.wishart_factor(t, B), T))(T)
+    F, log_det = jax.jit(
+        lambda T: jax.lax.map(lambda t: draws.wishart_factor(t, jnp.asarray(B)), T)
+    )(T)
     A = np.asarray(F @ np.swapaxes(F, 1, 2))
     scale = np.linalg.inv(B)
     np.testing.assert_allclose(A.mean(0), df * scale, atol=0.03 * df * np.abs(scale).max())
