@@ -96,7 +96,9 @@ MODELS = {
     "kernel cca": (lambda: linear.KernelCCA(2), paired),
     "mixture": (lambda: MixturePCCA(2, 1, n_restarts=1, random_state=0), paired),
     "dirichlet": (
-        lambda: DirichletPCCA(1, inference="variational", max_clusters=3, random_state=0),
+        lambda: DirichletPCCA(
+            1, inference="variational", max_clusters=3, n_restarts=1, max_iter=5, random_state=0
+        ),
         paired,
     ),
     "uncertain": (

@@ -27,7 +27,7 @@ MEASURES = {
 }
 
 
-LONG = {"imputation", "missing-inputs", "thesis-gplvm", "usps", "peers", "cmu35"}
+LONG = {"imputation", "missing-inputs", "thesis-gplvm", "thesis-mixture", "usps", "peers", "cmu35"}
 
 
 @pytest.fixture
