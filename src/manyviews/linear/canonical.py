@@ -14,7 +14,7 @@ from ..io import register_record
 from ..models.explain import Fitted
 from ..models.fitted import ACTIVE_THRESHOLD
 from ..models.generation import Generation
-from ..models.named_views import Names, check_views
+from ..models.named_tables import Names, check_views
 from .emission import Latent, known_positions
 from .estimator import refuse_large_covariance
 

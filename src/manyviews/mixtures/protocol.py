@@ -1,34 +1,24 @@
 """What both mixture models answer: views in, views out, all from one Gaussian mixture."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Scaling, Views, as_views, check_training_columns, match_views
+from ..data import Views
 from ..errors import DataError, OptionError
-from ..io import write
 from ..models.cross_prediction import Modes
-from ..models.multiview import Names, check_views, listed
+from ..models.named_tables import NamedTables, Names, check_views, listed
 from .joint import JointMixture
 from .predictive import draw_conditional, find_modes, mixture_moments
 
-MIN_SAMPLES = 3
 
+class MixtureEstimator(NamedTables):
+    """Named views around a mixture of their scaled columns."""
 
-class MixtureEstimator(BaseEstimator):
-    """Names, columns and a scaling for every view around a mixture of the scaled columns."""
-
-    view_names_: tuple[str, ...]
-    columns_: tuple[list[Any], ...]
-    samples_: list[Any]
-    scalings_: tuple[Scaling, ...]
     mixture_: JointMixture
 
     # ------------------------------------------------------------------ clusters and latents
@@ -157,7 +147,7 @@ class MixtureEstimator(BaseEstimator):
         if n_samples is not None:
             if return_std or return_cov:
                 raise OptionError("ask for samples or for moments, not for both")
-            rng = check_random_state(self.random_state if random_state is None else random_state)
+            rng = self._rng(random_state)
             drawn = draw_conditional(self.mixture_, known, wanted, n_samples, rng)
             parts = np.split(drawn, np.cumsum([self._sizes()[p] for p in places])[:-1], axis=2)
             answers = {
@@ -204,51 +194,34 @@ class MixtureEstimator(BaseEstimator):
     ) -> dict[str, Float[np.ndarray, "N _"]]:
         """New samples of all views."""
         check_is_fitted(self)
-        rng = check_random_state(self.random_state if random_state is None else random_state)
+        rng = self._rng(random_state)
         rows, _ = self.mixture_.draw(n_samples, rng)
         pairs = zip(self.view_names_, self.scalings_, strict=True)
         return {n: s.undo(rows[:, self._span(i)]) for i, (n, s) in enumerate(pairs)}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one ``.safetensors`` file; see :func:`manyviews.load`."""
-        check_is_fitted(self)
-        write(path, self)
 
     # ------------------------------------------------------------------ edges
 
     def _read(self, views: Any) -> Float[np.ndarray, "N D"]:
         """Check training views, remember their names, return them scaled, side by side."""
-        found = as_views(views, self.align)
+        found = self._read_training(views)
         if len(found.names) < 2:
             raise DataError("a mixture of PCCA needs at least two views, got one")
-        if len(found.samples) < MIN_SAMPLES:
-            raise DataError(f"at least {MIN_SAMPLES} samples are needed, got {len(found.samples)}")
-        check_views(found)
-        for name, table, columns in zip(found.names, found.tables, found.columns, strict=True):
-            check_training_columns(table, name, columns)
-        self.view_names_, self.columns_ = found.names, found.columns
-        self.samples_, self.labelled_ = found.samples, found.labelled
+        scaled = self._take(found)
         self.ranges_ = tuple(
             np.stack([np.nanmin(table, axis=0), np.nanmax(table, axis=0)]) for table in found.tables
         )
-        self.scalings_ = tuple(Scaling.fit(table, self.scaling) for table in found.tables)
         widths = sorted(self._sizes(), reverse=True)
         if self.n_components > widths[1]:
             raise OptionError(
                 f"n_components={self.n_components}, but no more than {widths[1]} latent "
                 f"dimensions can be shared by views of {self._sizes()} columns"
             )
-        return self._scaled(found)
+        return np.concatenate(scaled, axis=1)
 
     def _new(self, views: Any) -> tuple[Views, Float[np.ndarray, "N D"]]:
-        check_is_fitted(self)
-        found = match_views(views, self.view_names_, self.columns_, self.align)
+        found = self._read_new(views)
         check_views(found)
-        return found, self._scaled(found)
-
-    def _scaled(self, found: Views) -> Float[np.ndarray, "N D"]:
-        pairs = zip(self.scalings_, found.tables, strict=True)
-        return np.concatenate([s.apply(table) for s, table in pairs], axis=1)
+        return found, np.concatenate(self._scaled(found), axis=1)
 
     def _log_jacobian(self, found: Views) -> Float[np.ndarray, " N"]:
         pairs = zip(self.scalings_, found.tables, strict=True)
@@ -263,18 +236,11 @@ class MixtureEstimator(BaseEstimator):
     def _span(self, place: int) -> Int[np.ndarray, " m"]:
         return self._offsets()[place] + np.arange(self._sizes()[place])
 
-    def _places(self, names: Names) -> list[int]:
-        for name in listed(names):
-            if name not in self.view_names_:
-                raise OptionError(f"there is no view {name!r}: there are {list(self.view_names_)}")
-        return [self.view_names_.index(name) for name in listed(names)]
-
     def _targets(self, target: Names | None, found: Views) -> list[str]:
         if target is not None:
             self._places(target)
             return listed(target)
-        pairs = zip(found.names, found.tables, strict=True)
-        absent = [name for name, table in pairs if np.isnan(table).all()]
+        absent = [name for name in found.names if name not in self._known(found)]
         if not absent:
             raise OptionError("all views are given: name the one to predict from the others")
         return absent
@@ -302,17 +268,3 @@ class MixtureEstimator(BaseEstimator):
             return scaling.undo(mean), scaling.undo_covariance(covariance)
         spread = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         return (scaling.undo(mean), scaling.undo_std(spread)) if std else scaling.undo(mean)
-
-    def _like(self, found: Views, name: str, answer: Any) -> Any:
-        """Tables come back as DataFrames where rows came with names."""
-        if isinstance(answer, tuple):
-            return tuple(self._like(found, name, part) for part in answer)
-        if found.labelled and answer.ndim == 2:
-            columns = self.columns_[self.view_names_.index(name)]
-            return pd.DataFrame(answer, index=found.samples, columns=columns)
-        return answer
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import OptionError
 from .cross_view import TREATMENTS, Mixture, as_mixture, fill_private, neighbours
 from .multiview import MultiViewEstimator, NewSamples
-from .named_views import Names, listed
+from .named_tables import Names, listed
 
 
 @dataclass(frozen=True)

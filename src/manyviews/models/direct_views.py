@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Views
 from ..errors import OptionError
 from .generation import Generation
-from .named_views import Names, check_views
+from .named_tables import Names, check_views
 
 
 class DirectViews(Generation):

@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
-from .named_views import NamedViews, Names, listed
+from .named_tables import Names, listed
+from .named_views import NamedViews
 
 
 class Generation(NamedViews):

@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Views, When
 from ..inference.new_points import NewPoints
 from .base import VariationalEstimator
-from .named_views import NamedViews, Names, check_views, listed
+from .named_tables import Names, check_views, listed
+from .named_views import NamedViews
 
 
 class NewSamples(NamedTuple):
