@@ -12,6 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .exponential import exponential
+
 BLOCK_ENTRIES = 650_000  # exponents alive at once on a CPU: about 5 MB of float64
 GPU_BLOCK_ENTRIES = 100_000_000
 
@@ -28,7 +30,7 @@ def weighted_exp_sum(
     budget = BLOCK_ENTRIES if jax.default_backend() == "cpu" else GPU_BLOCK_ENTRIES
     block = max(16, budget // max(n_columns, 1))
     if n_rows <= block:
-        return W @ jnp.exp(A @ B)
+        return W @ exponential(A @ B)
     return _blocked_sum(block, A, B, W)
 
 
@@ -38,7 +40,7 @@ def _blocked_sum(
 ) -> Float[Array, "G P"]:
     def add_block(total: Array, rows: tuple[Array, Array]) -> tuple[Array, None]:
         a, w = rows
-        return total + w.T @ jnp.exp(a @ B), None
+        return total + w.T @ exponential(a @ B), None
 
     start = jnp.zeros((W.shape[0], B.shape[1]), A.dtype)
     total, _ = jax.lax.scan(add_block, start, (_in_blocks(A, block), _in_blocks(W.T, block)))
@@ -57,7 +59,7 @@ def _backward(
     def add_block(dB: Array, rows: tuple[Array, Array]) -> tuple[Array, Array]:
         a, w = rows
         # an outer product fuses with the exponential, a matrix product does not
-        dE = jnp.exp(a @ B) * (w * g if w.shape[1] == 1 else w @ g)
+        dE = exponential(a @ B) * (w * g if w.shape[1] == 1 else w @ g)
         return dB + a.T @ dE, dE @ B.T
 
     dB, dA = jax.lax.scan(
