@@ -8,6 +8,7 @@ from sklearn.mixture import GaussianMixture
 import manyviews
 from manyviews import BayesianGPLVM, GenerativeClassifier
 from manyviews.errors import DataError, OptionError
+from manyviews.linear import PPCA
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +113,13 @@ def test_calibration_takes_back_what_makes_a_class_too_sharp(rng):
     assert log_loss(calibrated) < 0.7 * plain
     np.testing.assert_allclose(calibrated.powers_.power, 0.25, atol=0.1)  # four copies
     assert log_loss(GenerativeClassifier(naive, calibration=0.3)) < 0.8 * plain
+
+
+def test_processes_side_by_side_change_nothing(iris):
+    X, y = iris
+    alone = GenerativeClassifier(PPCA(2), calibration=2).fit(X, y)
+    together = GenerativeClassifier(PPCA(2), calibration=2, n_jobs=2).fit(X, y)
+    np.testing.assert_allclose(together.predict_proba(X), alone.predict_proba(X), rtol=1e-10)
 
 
 def test_files(fitted, iris, tmp_path):

@@ -1,7 +1,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from manyviews import BayesianGPLVM, UncertainGPRegressor
+from manyviews import BayesianGPLVM, GenerativeClassifier, UncertainGPRegressor
 from manyviews.linear import PPCA, BayesianPCA, FactorAnalysis
 from manyviews.points import GPLVM
 
@@ -16,6 +16,7 @@ pytestmark = [
     [
         BayesianGPLVM(),
         UncertainGPRegressor(max_iter=50),
+        GenerativeClassifier(PPCA(1)),
         GPLVM(tol=1e-3),
         PPCA(),
         FactorAnalysis(),
