@@ -1,7 +1,13 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from manyviews import BayesianGPLVM, GenerativeClassifier, UncertainGPRegressor
+from manyviews import (
+    MRD,
+    BayesianGPLVM,
+    GenerativeClassifier,
+    MRDClassifier,
+    UncertainGPRegressor,
+)
 from manyviews.linear import PPCA, BayesianPCA, FactorAnalysis
 from manyviews.points import GPLVM
 
@@ -24,4 +30,12 @@ pytestmark = [
     ]
 )
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.long
+@parametrize_with_checks(
+    [MRDClassifier(MRD(2, 6, max_iter=10, n_restarts=1, signal_check="off", random_state=0))]
+)
+def test_scikit_learn_checks_of_a_classifier_of_views(estimator, check):
     check(estimator)

@@ -143,7 +143,7 @@ def is_mudata(data: Any) -> bool:
 def _named(data: Any) -> dict[str, Any]:
     if is_mudata(data):
         return {str(name): _from_anndata(part) for name, part in data.mod.items()}
-    if isinstance(data, Mapping):
+    if isinstance(data, Mapping) and not sparse.issparse(data):
         return {str(name): table for name, table in data.items()}
     if isinstance(data, list | tuple):
         return {f"view{i}": table for i, table in enumerate(data, start=1)}

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy.sparse import issparse
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -178,7 +179,8 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
     def _read(self, X: Any, reset: bool) -> Any:
         """Views as they are; a single table through scikit-learn's checks."""
         tables = isinstance(X, list | tuple) and np.ndim(X[0]) == 2
-        if tables or isinstance(X, Mapping) or is_mudata(X):
+        named = isinstance(X, Mapping) and not issparse(X)
+        if tables or named or is_mudata(X):
             return X
         table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         return {"X": pd.DataFrame(table, index=X.index) if isinstance(X, pd.DataFrame) else table}
