@@ -110,7 +110,7 @@ def test_whiten_and_log_determinant_against_explicit_inverses(rng):
 def test_quadratic_value_and_gradient():
     """log|K| and YᵀK⁻¹Y, and the gradient of a function of both against plain autodiff."""
     rng = np.random.default_rng(0)
-    A, Y, T = rng.normal(size=(7, 7)), rng.normal(size=(7, 3)), rng.normal(size=(3, 3))
+    A, Y, T = (jnp.asarray(rng.normal(size=shape)) for shape in ((7, 7), (7, 3), (3, 3)))
     K = jnp.asarray(A @ A.T + np.eye(7))
 
     def ours(K, Y):
