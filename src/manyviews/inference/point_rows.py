@@ -24,10 +24,14 @@ ROW_BUCKETS = (1, 8, 64, 256)
 
 
 class PointRows(NamedTuple):
-    """Latent points of new rows and Laplace's approximation of each row's log density."""
+    """Latent points of new rows, and Laplace's approximation of what is around them.
+
+    The covariance of p(x* | y*), and each row's log density.
+    """
 
     x: Float[np.ndarray, "N Q"]
     log_density: Float[np.ndarray, " N"]
+    covariance: Float[np.ndarray, "N Q Q"]
 
 
 class RowDensity(eqx.Module):
@@ -97,7 +101,7 @@ def locate_rows(
     centre, scale = (
         np.broadcast_to(np.asarray(a), (n_rows, Q)) for a in (prior.mean, prior.variance)
     )
-    x, density = np.empty((n_rows, Q)), np.empty(n_rows)
+    x, density, covariance = np.empty((n_rows, Q)), np.empty(n_rows), np.empty((n_rows, Q, Q))
     with single_threaded_blas():
         for group in _groups(posteriors, rows):
             for begin in range(0, group.size, ROW_BUCKETS[-1]):
@@ -114,10 +118,10 @@ def locate_rows(
                 )  # fmt: skip
                 x[here] = np.asarray(found)[: here.size]
                 log_joint = np.asarray(value)[: here.size]
-                density[here] = _laplace(
+                density[here], covariance[here] = _laplace(
                     log_joint, np.asarray(hessian)[: here.size], scale[here].max(axis=1)
                 )
-    return PointRows(x, density)
+    return PointRows(x, density, covariance)
 
 
 def row_density(posterior: PointPosterior, Y: Float[np.ndarray, "N D"]) -> RowDensity:
@@ -198,10 +202,9 @@ def _laplace(
     log_joint: Float[np.ndarray, " N"],
     hessian: Float[np.ndarray, "N Q Q"],
     widest: Float[np.ndarray, " N"],
-) -> Float[np.ndarray, " N"]:
-    """Log p(y) ≈ log p(y, x̂) + (Q/2) log 2π - ½ log|-H|, no wider than the prior."""
-    curvature = np.linalg.eigvalsh(-0.5 * (hessian + np.swapaxes(hessian, 1, 2)))
-    Q = hessian.shape[1]
-    return log_joint + 0.5 * (
-        Q * np.log(2 * np.pi) - np.log(np.maximum(curvature, 1.0 / widest[:, None])).sum(axis=1)
-    )
+) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, "N Q Q"]]:
+    """Log p(y) ≈ log p(y, x̂) + (Q/2) log 2π - ½ log|-H|, and (-H)⁻¹, no wider than the prior."""
+    values, vectors = np.linalg.eigh(-0.5 * (hessian + np.swapaxes(hessian, 1, 2)))
+    curvature = np.maximum(values, 1.0 / widest[:, None])
+    volume = 0.5 * (np.log(2 * np.pi) - np.log(curvature)).sum(axis=1)
+    return log_joint + volume, np.einsum("nij,nj,nkj->nik", vectors, 1.0 / curvature, vectors)

@@ -196,10 +196,12 @@ class GPLVM(TimedTable, PointEstimator):
         if self.back_ is None or scaled[0] is self.core_.data[0]:
             return super()._infer(scaled)
         complete = ~np.isnan(scaled[0]).any(axis=1)
-        x = np.empty((len(complete), self.latent_mean_.shape[1]))
+        Q = self.latent_mean_.shape[1]
+        x, spread = np.empty((len(complete), Q)), np.zeros((len(complete), Q, Q))
         latent = self.core_.model.latent
         assert isinstance(latent, BackConstrained)
         x[complete] = self.back_.features(scaled[0][complete]) @ np.asarray(latent.weights.value)
         if not complete.all():
-            x[~complete] = super()._infer([scaled[0][~complete]]).mean
-        return Positions(x)
+            found = super()._infer([scaled[0][~complete]])
+            x[~complete], spread[~complete] = found.mean, found.covariance
+        return Positions(x, spread)

@@ -38,7 +38,7 @@ class TimedTable(Dynamics, DirectTable):
         coupled: bool = True,
         return_std: bool = False,
     ) -> Any:
-        """Most probable latent points of new rows (with a std of zero on request).
+        """Most probable latent points of new rows (and their std, by Laplace's approximation).
 
         Parameters
         ----------
@@ -151,7 +151,8 @@ class TimedTable(Dynamics, DirectTable):
             scaled = self._new(X)
             return scaled, self._infer([scaled])
         scaled, when = self._timed(X, times, sequences)
-        return scaled, Positions(self._along(scaled, when, coupled).x)
+        found = self._along(scaled, when, coupled)
+        return scaled, Positions(found.x, found.covariance)
 
     def _timed(self, X: Any, times: Any, sequences: Any) -> tuple[Float[np.ndarray, "N D"], When]:
         check_is_fitted(self)
