@@ -3,7 +3,7 @@
 Images have no noise, and of each set there are only 32. So the likelihood has no maximum: points
 whose quadratic functions hold those 32 leave a noise that falls to its floor, and most such points
 are no bars. Two things lead to the bars: a start from parts, and a prior on the weights, which
-makes the wild kernels of the other optima dear. How strong it is the thesis does not say. Here
+makes the extreme kernels of the other optima dear. How strong it is the thesis does not say. Here
 are three strengths; all but the last leave one set of images without shared weights, which shows
 without the truth, and so the last one is used.
 """

@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 import manyviews
-from manyviews.errors import OptionError
+from manyviews.errors import NothingSharedWarning, OptionError
 from manyviews.inference.bound import Model
 from manyviews.inference.objective import Objective
 from manyviews.kernels import Linear, Polynomial, Restricted, Sum
@@ -164,6 +164,18 @@ def test_bars_are_found_and_spare_images_pruned():
         assert match(columns, part).min() > 0.8
     for shared, _ in model.weights_.values():
         assert (shared > 0.01 * shared.max()).sum() == 6
+
+
+def test_a_view_that_shares_nothing_is_named():
+    rng = np.random.default_rng(0)
+    shared, own = rng.normal(size=(40, 1)), rng.normal(size=(40, 1))
+    left = shared @ rng.normal(size=(1, 3)) + 0.05 * rng.normal(size=(40, 3))
+    right = own @ rng.normal(size=(1, 3)) + 0.05 * rng.normal(size=(40, 3))
+    X = np.concatenate([shared, rng.normal(size=(40, 1)), own], axis=1)
+    model = SharedPrivateGPLVM(1, 1, kernel=Polynomial(1, 1.0, 0.1), init=X, tol=1e-3,
+                               ard_prior=0.3, random_state=0)  # fmt: skip
+    with pytest.warns(NothingSharedWarning, match="'right' does not use"):
+        model.fit({"left": left, "right": right})
 
 
 def test_two_blocks_hold_each_other(problem):

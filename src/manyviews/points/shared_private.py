@@ -1,5 +1,6 @@
 """001 chapter 4: what is shared and what is private add up, each a GP of its own latent space."""
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -9,7 +10,7 @@ from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import OptionError
+from ..errors import NothingSharedWarning, OptionError
 from ..inference.stages import Stage
 from ..io import register_record
 from ..kernels import Kernel, Polynomial, Restricted, Sum
@@ -24,6 +25,7 @@ from .views import VIEWS_CONSTRAINTS, PointViews
 SHARED_BLOCK = ("latent.private*", "*.parts.1.*")  # what is held while shared parts are trained
 PRIVATE_BLOCK = ("latent.shared", "*.parts.0.*")
 PARTS = ("shared", "private")
+UNUSED = 1e-3  # of the largest shared weight of any view
 
 
 @register_record
@@ -149,7 +151,20 @@ class SharedPrivateGPLVM(PointViews):
             lambda X: division.points(self._within(X), self.bounded),
             stages,
         )
+        self._warn_of_views_apart()
         return self
+
+    def _warn_of_views_apart(self) -> None:
+        largest = {name: float(shared.max()) for name, (shared, _) in self.weights_.items()}
+        for name, weight in largest.items():
+            if weight < UNUSED * max(largest.values()):
+                warnings.warn(
+                    f"view {name!r} does not use the shared dimensions: its private ones explain "
+                    "it, as they can where it has little noise. Use a smaller ard_prior, fewer "
+                    "private dimensions, or MRD",
+                    NothingSharedWarning,
+                    stacklevel=3,
+                )
 
     @property
     def weights_(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
