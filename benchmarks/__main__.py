@@ -19,6 +19,7 @@ NAMES = (
     "dynamics",
     "explore",
     "uncertain",
+    "points",
 )
 
 

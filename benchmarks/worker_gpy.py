@@ -141,6 +141,35 @@ def uncertain_fit(path: str) -> dict[str, float]:
     return {"rmse": float(np.sqrt(np.mean((mean - data["truth"]) ** 2))), "seconds": seconds}
 
 
+def points(path: str, kind: str) -> None:
+    """Log p(Y | X) of a GP-LVM and its gradients at the parameters of a problem, to its file."""
+    problem = read(path)
+    Q = problem["mu"].shape[1]
+    kernel = GPy.kern.RBF(
+        Q, variance=float(problem["variance"]), lengthscale=problem["lengthscale"], ARD=True
+    )
+    options = {"X": problem["mu"], "kernel": kernel}
+    if kind == "exact":
+        model = GPy.models.GPLVM(problem["Y"], Q, **options)
+        model.likelihood.variance = float(problem["noise"])
+    else:
+        model = GPy.models.SparseGPLVM(problem["Y"], Q, num_inducing=len(problem["Z"]), **options)
+        model.inference_method.const_jitter = float(problem["jitter"])
+        model.Z[:] = problem["Z"]
+        model.likelihood.variance = float(problem["noise"])
+    model.parameters_changed()
+    found = {
+        "bound": np.array(model.log_likelihood()).squeeze(),
+        "mu": np.array(model.X.gradient),
+        "variance": np.array(model.kern.variance.gradient).squeeze(),
+        "lengthscale": np.array(model.kern.lengthscale.gradient),
+        "noise": np.array(model.likelihood.variance.gradient).squeeze(),
+    }
+    if kind == "sparse":
+        found["Z"] = np.array(model.Z.gradient)
+    np.savez(path, **found)
+
+
 def set_threads(count: int) -> None:
     """Let BLAS use this many threads from now on."""
     threadpool_limits(limits=count, user_api="blas")
@@ -150,5 +179,5 @@ if __name__ == "__main__":
     library = GPyLibrary()
     serve(
         library, answers, optimise=library.optimise, infer=library.infer, set_threads=set_threads,
-        uncertain_bound=uncertain_bound, uncertain_fit=uncertain_fit,
+        uncertain_bound=uncertain_bound, uncertain_fit=uncertain_fit, points=points,
     )  # fmt: skip

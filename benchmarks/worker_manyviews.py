@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -22,16 +23,18 @@ from manyviews.inference.bound import Model
 from manyviews.inference.objective import Objective
 from manyviews.inference.optimise import optimise
 from manyviews.kernels import RBF
-from manyviews.latent import StandardNormal
+from manyviews.latent import Points, StandardNormal
 from manyviews.linalg import DEFAULT_JITTER
-from manyviews.mappings import CollapsedGP, Outputs, make_outputs
+from manyviews.mappings import CollapsedGP, ExactGP, Outputs, SparseGP, make_outputs
 from manyviews.mappings.rows import row_evidence
 from manyviews.models.core import FitOptions, resolve_stages, starting_model
 from manyviews.parameters import named_parameters
 
 RESTARTS = 5
+GPY_JITTER = 1e-8  # on the diagonal of its exact GP, besides the noise
 NAMES = {
     "mean": "mu",
+    "position": "mu",
     "inducing": "Z",
     "lengthscale": "lengthscale",
     "noise": "noise",
@@ -66,32 +69,13 @@ class ManyviewsLibrary:
         return -value
 
     def gradients(self) -> Arrays:
-        value, vector = self.objective(self.objective.start)
-        found: Arrays = {"bound": np.array(-value)}
-        position = 0
-        for name, p in named_parameters(self.objective.model_at(self.objective.start)):
-            size = p.raw.size
-            gradient = -vector[position : position + size].reshape(p.raw.shape)
-            position += size
-            if p.constraint == "positive":  # value = exp(raw)
-                gradient = gradient / np.asarray(p.value)
-            found[next(NAMES[end] for end in NAMES if name.endswith(end))] = gradient
-        found["variance"] = found["variance"] - self._through_jitter()
+        found = slopes(self.objective)
+        found["variance"] = found["variance"] - through_jitter(
+            lambda factor: make_model(self.problem, factor),
+            float(self.problem["variance"]),
+            self.outputs,
+        )
         return found
-
-    def _through_jitter(self) -> float:
-        """What our jitter, proportional to the kernel's variance, adds to that gradient.
-
-        The peers' jitter is absolute, so this part has to be taken off to compare. By central
-        differences: ∂F/∂log j / σ².
-        """
-        step = 0.01
-        sides = [
-            Objective(make_model(self.problem, factor), self.outputs)
-            for factor in (1 - step, 1 + step)
-        ]
-        low, high = (-side(side.start)[0] for side in sides)
-        return (high - low) / (2.0 * step) / float(self.problem["variance"])
 
     def optimise(self, target: float, limit: float, max_iter: int) -> dict[str, Any]:
         """The library's own stages until the bound exceeds the target or time is up."""
@@ -168,6 +152,61 @@ class ManyviewsLibrary:
         return np.asarray(evidence(points) - core.model.latent.new_point_kl(points)).tolist()
 
 
+def slopes(objective: Objective) -> Arrays:
+    """The bound at the start and its gradients in the parameters themselves."""
+    value, vector = objective(objective.start)
+    found: Arrays = {"bound": np.array(-value)}
+    position = 0
+    for name, p in named_parameters(objective.model_at(objective.start)):
+        size = p.raw.size
+        gradient = -vector[position : position + size].reshape(p.raw.shape)
+        position += size
+        if p.constraint == "positive":  # value = exp(raw)
+            gradient = gradient / np.asarray(p.value)
+        found[next(NAMES[end] for end in NAMES if name.endswith(end))] = gradient
+    return found
+
+
+def through_jitter(
+    make: Callable[[float], Model], scale: float, outputs: tuple[Outputs, ...]
+) -> float:
+    """What our jitter, proportional to the diagonal's mean ``scale``, adds to its gradient.
+
+    The peers' jitter is absolute, so this part has to be taken off to compare. ∂F/∂log j / scale
+    by central differences of two steps, extrapolated.
+    """
+
+    def slope(step: float) -> float:
+        sides = [Objective(make(factor), outputs) for factor in (1 - step, 1 + step)]
+        low, high = (-side(side.start)[0] for side in sides)
+        return (high - low) / (2.0 * step)
+
+    return (4.0 * slope(0.01) - slope(0.02)) / 3.0 / scale
+
+
+def points(path: str, kind: str) -> None:
+    """Log p(Y | X) of a GP-LVM and its gradients at the parameters of a problem, to its file."""
+    problem = read(path)
+    outputs = (make_outputs(problem["Y"]),)
+    X, noise = problem["mu"], problem["noise"]
+    sparse = kind == "sparse"
+    scale = float(problem["variance"] if sparse else problem["variance"] + noise)
+    jitter = float(problem["jitter"] if sparse else GPY_JITTER) / scale
+
+    def make(factor: float) -> Model:
+        kernel = RBF(problem["variance"], problem["lengthscale"])
+        if sparse:
+            return Model(Points(X), (SparseGP(kernel, problem["Z"], noise, factor * jitter),))
+        return Model(Points(X), (ExactGP(kernel, X.shape[1], noise, factor * jitter),))
+
+    found = slopes(Objective(make(1.0), outputs))
+    found["bound"] = found["bound"] + 0.5 * (np.sum(X**2) + X.size * np.log(2.0 * np.pi))
+    found["mu"] = found["mu"] + X
+    for name in ("variance",) if sparse else ("variance", "noise"):
+        found[name] = found[name] - through_jitter(make, scale, outputs)
+    np.savez(path, **found)
+
+
 class Watch:
     """A progress display that only looks at the clock and the bound."""
 
@@ -242,4 +281,5 @@ if __name__ == "__main__":
             exp_throughput=exp_throughput,
             uncertain_bound=uncertain_bound,
             uncertain_fit=uncertain_fit,
+            points=points,
         )

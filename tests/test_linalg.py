@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from manyviews.linalg import MAX_JITTER, log_determinant, safe_cholesky, whiten
+from manyviews.linalg import MAX_JITTER, log_determinant, safe_cholesky, safe_quadratic, whiten
 from reference import finite_differences
 
 factor = jax.jit(safe_cholesky, static_argnums=1)
@@ -105,3 +105,23 @@ def test_whiten_and_log_determinant_against_explicit_inverses(rng):
         whiten(L, jnp.asarray(S)), inverse @ S @ inverse.T, rtol=1e-12, atol=1e-13
     )
     np.testing.assert_allclose(log_determinant(L), np.linalg.slogdet(K)[1], rtol=1e-12)
+
+
+def test_quadratic_value_and_gradient():
+    """log|K| and YᵀK⁻¹Y, and the gradient of a function of both against plain autodiff."""
+    rng = np.random.default_rng(0)
+    A, Y, T = (jnp.asarray(rng.normal(size=shape)) for shape in ((7, 7), (7, 3), (3, 3)))
+    K = jnp.asarray(A @ A.T + np.eye(7))
+
+    def ours(K, Y):
+        log_det, scatter, _ = safe_quadratic(K, Y, 1e-14)
+        return log_det**2 + jnp.sum(T * scatter)
+
+    def plain(K, Y):
+        return jnp.linalg.slogdet(K)[1] ** 2 + jnp.sum(T * (Y.T @ jnp.linalg.solve(K, Y)))
+
+    found, expected = jax.grad(ours, (0, 1))(K, Y), jax.grad(plain, (0, 1))(K, Y)
+    assert float(ours(K, Y)) == pytest.approx(float(plain(K, Y)), rel=1e-10)
+    symmetric = 0.5 * (expected[0] + expected[0].T)  # of symmetric K only that part matters
+    np.testing.assert_allclose(0.5 * (found[0] + found[0].T), symmetric, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(found[1], expected[1], rtol=1e-7, atol=1e-9)

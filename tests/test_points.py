@@ -242,11 +242,13 @@ class TestGPLVM:
         model = GPLVM(1, init="isomap", tol=1e-4, random_state=0).fit(Y[::2])
         rows = Y[1:21:2].copy()
         rows[:3, 1] = np.nan
-        grid = np.linspace(-4, 4, 8001)[:, None]
+        reach = 2.0 * np.abs(model.latent_mean_).max()  # the prior draws points together
+        fine, coarse = np.linspace(-reach, reach, 4001), np.linspace(reach, 4.0, 2001)[1:]
+        grid = np.concatenate([-coarse[::-1], fine, coarse])[:, None]
         scaled = model.scaling_.apply(rows)
         density = row_density(model.core_.posteriors[0], scaled)
         found, scores = model.transform(rows), model.score_samples(rows)
-        exact, step = np.empty(10), 1e-4
+        exact, step = np.empty(10), 1e-3 * reach
         for n in range(10):
 
             def joint(x, n=n):
@@ -254,14 +256,42 @@ class TestGPLVM:
                 return np.asarray(values) - 0.5 * x[:, 0] ** 2 - 0.5 * np.log(2 * np.pi)
 
             values = joint(grid)
-            assert abs(found[n, 0] - grid[values.argmax(), 0]) < 2e-3
+            assert abs(found[n, 0] - grid[values.argmax(), 0]) < 1e-3 * reach
             left, top, right = joint(found[n] + step * np.array([[-1.0], [0.0], [1.0]]))
             curvature = -(left - 2 * top + right) / step**2
             laplace = top + 0.5 * np.log(2 * np.pi) - 0.5 * np.log(curvature)
             jacobian = model.scaling_.log_jacobian(scaled)[n]
             assert scores[n] == pytest.approx(laplace - jacobian, abs=1e-3)
-            exact[n] = values.max() + np.log(np.exp(values - values.max()).sum() * 1e-3) - jacobian
+            integral = np.trapezoid(np.exp(values - values.max()), grid[:, 0])
+            exact[n] = values.max() + np.log(integral) - jacobian
         assert np.abs(scores - exact).mean() < 0.3  # what Laplace's approximation costs here
+
+    def test_predictions_know_that_the_point_is_uncertain(self, circle):
+        """Laplace and the delta method against the integral around x*, and draws against both."""
+        _, Y = circle
+        model = GPLVM(1, init="isomap", tol=1e-4, random_state=0).fit(Y[::2])
+        rows = np.where(np.arange(5) < 2, Y[1:41:2], np.nan)
+        reach = np.ptp(model.latent_mean_)
+        grid = np.linspace(-reach, reach, 8001)[:, None]
+        x = model.transform(rows)
+        density = row_density(model.core_.posteriors[0], model.scaling_.apply(rows))
+        means, variances = model._moments(0, grid)
+        _, std = model.predict(rows, return_std=True)
+        plain = model._outputs(0, model._positions(x), True, False, None, None)
+        exact = np.empty_like(std)
+        for n in range(len(rows)):
+            log_p = np.asarray(density.take(jnp.full(len(grid), n))(jnp.asarray(grid)))
+            near = np.abs(grid[:, 0] - x[n, 0]) < 0.1 * reach  # Laplace knows of one place only
+            p = np.where(near, np.exp(log_p - log_p.max() - 0.5 * grid[:, 0] ** 2), 0.0)
+            p /= p.sum()
+            centre = p @ means
+            exact[n] = np.sqrt(p @ (variances + (means - centre) ** 2)) * model.scaling_.scale
+        assert np.median(np.abs(np.log(std / exact))) < 0.1
+        assert np.median(np.abs(np.log(plain[1] / exact))) > np.median(np.abs(np.log(std / exact)))
+        draws = model.predict(rows, n_samples=400, random_state=0)
+        assert np.median(np.abs(np.log(draws.std(axis=0) / std))) < 0.1
+        cov = model.predict(rows, return_cov=True)[1]
+        np.testing.assert_allclose(np.sqrt(np.diagonal(cov, axis1=1, axis2=2)), std, rtol=1e-8)
 
     def test_protocol_and_file(self, circle, tmp_path):
         _, Y = circle
@@ -341,11 +371,15 @@ class TestViews:
         best = np.argmax(np.array(slow) - 0.5 * grid[:, 0] ** 2)
         assert x[0, 0] == pytest.approx(grid[best, 0], abs=3e-3)
         filled, std = model.impute({"a": row, "b": views["b"][:1]}, return_std=True)
-        position = model.transform({"a": row, "b": views["b"][:1]})
+        position, spread = model.transform({"a": row, "b": views["b"][:1]}, return_std=True)
         mu, cov = model._outputs(0, model._positions(position), False, True, None, None)
         gain = np.linalg.solve(cov[0][np.ix_(there, there)], cov[0][there, 2])
         assert filled["a"][0, 2] == pytest.approx(mu[0, 2] + (row[0] - mu[0])[there] @ gain)
-        assert std["a"][0, 2] ** 2 == pytest.approx(cov[0][2, 2] - cov[0][there, 2] @ gain)
+        given = cov[0][2, 2] - cov[0][there, 2] @ gain  # at the point; which is uncertain itself
+        near = [model.inverse_transform(position + step, "a")[0] for step in (1e-5, -1e-5)]
+        slope = (near[0] - near[1]) / 2e-5
+        moved = (slope[2] - slope[there] @ gain) * spread[0, 0]
+        assert std["a"][0, 2] ** 2 == pytest.approx(given + moved**2, rel=1e-5)
 
     def test_scattered_training_values_are_refused_whole_rows_are_not(self):
         _, views = toy_x1(0, 40)

@@ -3,15 +3,17 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
 import manyviews
-from manyviews.errors import OptionError
+from manyviews.errors import NothingSharedWarning, OptionError
 from manyviews.inference.bound import Model
 from manyviews.inference.objective import Objective
 from manyviews.kernels import Linear, Polynomial, Restricted, Sum
 from manyviews.mappings import ExactGP, PrunedGP, make_outputs
 from manyviews.points import SharedPrivateGPLVM, SubspaceGPLVM
 from manyviews.points.divided import Division, divided_start
+from manyviews.points.parts import parts_start, varimax
 
 
 @pytest.fixture(scope="module")
@@ -107,9 +109,73 @@ def test_linear_parts_are_pcca(problem):
     Y = views["left"]
     X = np.random.default_rng(1).normal(size=(60, 2))
     kernel = Sum((Restricted(Linear(), (0,)), Restricted(Linear(), (1,))))
-    K = np.asarray(ExactGP(kernel, 2, 0.3, jitter=0.0).factor(jnp.asarray(X), jnp.ones(60)).L)
-    np.testing.assert_allclose(K @ K.T, X @ X.T + 0.3 * np.eye(60), atol=1e-10)
+    K = ExactGP(kernel, 2, 0.3, jitter=0.0).covariance(jnp.asarray(X), jnp.ones(60))
+    np.testing.assert_allclose(K, X @ X.T + 0.3 * np.eye(60), atol=1e-10)
     assert Y.shape == (60, 4)
+
+
+def bars(seed, n=120):
+    """6 x 6 images with a horizontal bar in both views and a vertical one in each; transposed."""
+    rng = np.random.default_rng(seed)
+    row, column = np.indices((6, 6)).reshape(2, 36)
+    which = rng.integers(6, size=n)
+    sides = [3 * half + rng.integers(3, size=n) for half in range(2)]
+    views = [(row[:, None] == which) | (column[:, None] == side) for side in sides]
+    truth = [np.eye(6)[row], np.eye(6)[column][:, :3], np.eye(6)[column][:, 3:]]
+    return {k: v.astype(float) for k, v in zip(("left", "right"), views, strict=True)}, truth
+
+
+def match(found, truth):
+    """Correlation of every true part with the found one that is matched to it."""
+    both = np.corrcoef(found.T, truth.T)[: found.shape[1], found.shape[1] :]
+    return both[linear_sum_assignment(-both)]
+
+
+def test_varimax_undoes_a_rotation():
+    rng = np.random.default_rng(0)
+    parts = np.eye(4)[rng.integers(4, size=50)]
+    Q, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    R = varimax(parts @ Q)
+    np.testing.assert_allclose(R @ R.T, np.eye(4), atol=1e-12)
+    np.testing.assert_allclose(np.abs(Q @ R).max(axis=0), 1.0, atol=1e-6)
+
+
+def test_a_start_by_parts_finds_bars_and_keeps_spare_dimensions_small():
+    views, truth = bars(0)
+    X = parts_start(list(views.values()), Division(6, (3, 3)), tuple(views))
+    for columns, part in zip(np.split(X, [6, 9], axis=1), truth, strict=True):
+        assert match(columns, part).min() > 0.9
+    X = parts_start(list(views.values()), Division(9, (3, 3)), tuple(views))
+    assert np.sort(np.ptp(X[:, :9], axis=0))[:3].max() < 0.5
+    for columns, part in zip(np.split(X, [9, 12], axis=1), truth, strict=True):
+        assert match(columns, part).min() > 0.9
+    with pytest.raises(OptionError, match="private dimensions"):
+        parts_start(list(views.values()), Division(1, (40, 1)), tuple(views))
+
+
+def test_bars_are_found_and_spare_images_pruned():
+    """001 §4.4 in small: every latent image is a bar, and weights of spare ones go to zero."""
+    views, truth = bars(1)
+    model = SharedPrivateGPLVM(
+        8, 3, bounded=True, init="parts", ard_prior=0.05, max_iter=400, tol=1e-4, random_state=0
+    ).fit(views)
+    X = model.latent_mean_
+    for columns, part in zip(np.split(X, [8, 11], axis=1), truth, strict=True):
+        assert match(columns, part).min() > 0.8
+    for shared, _ in model.weights_.values():
+        assert (shared > 0.01 * shared.max()).sum() == 6
+
+
+def test_a_view_that_shares_nothing_is_named():
+    rng = np.random.default_rng(0)
+    shared, own = rng.normal(size=(40, 1)), rng.normal(size=(40, 1))
+    left = shared @ rng.normal(size=(1, 3)) + 0.05 * rng.normal(size=(40, 3))
+    right = own @ rng.normal(size=(1, 3)) + 0.05 * rng.normal(size=(40, 3))
+    X = np.concatenate([shared, rng.normal(size=(40, 1)), own], axis=1)
+    model = SharedPrivateGPLVM(1, 1, kernel=Polynomial(1, 1.0, 0.1), init=X, tol=1e-3,
+                               ard_prior=0.3, random_state=0)  # fmt: skip
+    with pytest.warns(NothingSharedWarning, match="'right' does not use"):
+        model.fit({"left": left, "right": right})
 
 
 def test_two_blocks_hold_each_other(problem):

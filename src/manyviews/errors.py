@@ -63,3 +63,7 @@ class ExposedWarning(ManyviewsWarning):
 
 class DegenerateCovarianceWarning(ManyviewsWarning):
     """A covariance of columns is held up by its prior alone."""
+
+
+class NothingSharedWarning(ManyviewsWarning):
+    """A view does not use the latent dimensions that it was to share."""

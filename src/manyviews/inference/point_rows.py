@@ -24,10 +24,14 @@ ROW_BUCKETS = (1, 8, 64, 256)
 
 
 class PointRows(NamedTuple):
-    """Latent points of new rows and Laplace's approximation of each row's log density."""
+    """Latent points of new rows, and Laplace's approximation of what is around them.
+
+    The covariance of p(x* | y*), and each row's log density.
+    """
 
     x: Float[np.ndarray, "N Q"]
     log_density: Float[np.ndarray, " N"]
+    covariance: Float[np.ndarray, "N Q Q"]
 
 
 class RowDensity(eqx.Module):
@@ -81,7 +85,7 @@ def locate_rows(
     Parameters
     ----------
     prior
-        p(x*) of one row, the same for all.
+        p(x*) of every row, or of one, the same for all.
     starts
         For every row the training points to start from.
     extra_start
@@ -94,7 +98,10 @@ def locate_rows(
         starting = np.concatenate([extra_start[:, None], starting], axis=1)
     keep = min(n_optimised, starting.shape[1])
     n_rows, Q = len(starting), train.shape[1]
-    x, density = np.empty((n_rows, Q)), np.empty(n_rows)
+    centre, scale = (
+        np.broadcast_to(np.asarray(a), (n_rows, Q)) for a in (prior.mean, prior.variance)
+    )
+    x, density, covariance = np.empty((n_rows, Q)), np.empty(n_rows), np.empty((n_rows, Q, Q))
     with single_threaded_blas():
         for group in _groups(posteriors, rows):
             for begin in range(0, group.size, ROW_BUCKETS[-1]):
@@ -106,12 +113,15 @@ def locate_rows(
                     for posterior, Y in zip(posteriors, rows, strict=True)
                 )
                 found, value, hessian = _locate(
-                    prior, densities, jnp.asarray(starting[padded]), keep, iterations, tolerance
-                )
+                    Gaussian(jnp.asarray(centre[padded]), jnp.asarray(scale[padded])),
+                    densities, jnp.asarray(starting[padded]), keep, iterations, tolerance,
+                )  # fmt: skip
                 x[here] = np.asarray(found)[: here.size]
                 log_joint = np.asarray(value)[: here.size]
-                density[here] = _laplace(log_joint, np.asarray(hessian)[: here.size])
-    return PointRows(x, density)
+                density[here], covariance[here] = _laplace(
+                    log_joint, np.asarray(hessian)[: here.size], scale[here].max(axis=1)
+                )
+    return PointRows(x, density, covariance)
 
 
 def row_density(posterior: PointPosterior, Y: Float[np.ndarray, "N D"]) -> RowDensity:
@@ -158,21 +168,20 @@ def _locate(
     tolerance: float,
 ) -> tuple[Float[Array, "N Q"], Float[Array, " N"], Float[Array, "N Q Q"]]:
     n_rows, _, Q = starting.shape
-    centre, scale = prior.mean[0], prior.variance[0]
 
-    def log_joint(x: Array, parts: tuple[RowDensity, ...]) -> Float[Array, " n"]:
-        terms = (x - centre) ** 2 / scale + jnp.log(2.0 * jnp.pi * scale)
+    def log_joint(x: Array, parts: tuple[RowDensity, ...], prior: Gaussian) -> Float[Array, " n"]:
+        terms = (x - prior.mean) ** 2 / prior.variance + jnp.log(2.0 * jnp.pi * prior.variance)
         return sum([part(x) for part in parts], -0.5 * jnp.sum(terms, axis=1))
 
-    by_start = jax.lax.map(lambda x: log_joint(x, densities), jnp.swapaxes(starting, 0, 1))
+    by_start = jax.lax.map(lambda x: log_joint(x, densities, prior), jnp.swapaxes(starting, 0, 1))
     by_start = jnp.where(jnp.isfinite(by_start), by_start, -jnp.inf)
     chosen = jnp.argsort(-by_start, axis=0, stable=True)[:keep].T
     row = jnp.repeat(jnp.arange(n_rows), keep)
-    repeated = tuple(density.take(row) for density in densities)
+    repeated, priors = tuple(density.take(row) for density in densities), prior[row]
     start = starting[row, chosen.ravel()]
-    curvature = sum([part.curvature(start) for part in repeated], 1.0 / scale)
+    curvature = sum([part.curvature(start) for part in repeated], 1.0 / priors.variance)
     x, value = minimise_rows(
-        lambda x: -log_joint(x, repeated), start, 1.0 / curvature,
+        lambda x: -log_joint(x, repeated, priors), start, 1.0 / curvature,
         iterations=iterations, tolerance=tolerance,
     )  # fmt: skip
     value = jnp.where(jnp.isfinite(value), -value, -jnp.inf).reshape(n_rows, keep)
@@ -180,7 +189,7 @@ def _locate(
     x = x.reshape(n_rows, keep, Q)[jnp.arange(n_rows), best]
 
     def gradient(x: Array) -> Array:
-        return jax.grad(lambda x: jnp.sum(log_joint(x, densities)))(x)
+        return jax.grad(lambda x: jnp.sum(log_joint(x, densities, prior)))(x)
 
     def along(direction: Array) -> Array:
         return jax.jvp(gradient, (x,), (jnp.broadcast_to(direction, x.shape),))[1]
@@ -190,11 +199,12 @@ def _locate(
 
 
 def _laplace(
-    log_joint: Float[np.ndarray, " N"], hessian: Float[np.ndarray, "N Q Q"]
-) -> Float[np.ndarray, " N"]:
-    """Log p(y) ≈ log p(y, x̂) + (Q/2) log 2π - ½ log|-H|, no wider than the prior."""
-    curvature = np.linalg.eigvalsh(-0.5 * (hessian + np.swapaxes(hessian, 1, 2)))
-    Q = hessian.shape[1]
-    return log_joint + 0.5 * (
-        Q * np.log(2 * np.pi) - np.log(np.maximum(curvature, 1.0)).sum(axis=1)
-    )
+    log_joint: Float[np.ndarray, " N"],
+    hessian: Float[np.ndarray, "N Q Q"],
+    widest: Float[np.ndarray, " N"],
+) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, "N Q Q"]]:
+    """Log p(y) ≈ log p(y, x̂) + (Q/2) log 2π - ½ log|-H|, and (-H)⁻¹, no wider than the prior."""
+    values, vectors = np.linalg.eigh(-0.5 * (hessian + np.swapaxes(hessian, 1, 2)))
+    curvature = np.maximum(values, 1.0 / widest[:, None])
+    volume = 0.5 * (np.log(2 * np.pi) - np.log(curvature)).sum(axis=1)
+    return log_joint + volume, np.einsum("nij,nj,nkj->nik", vectors, 1.0 / curvature, vectors)

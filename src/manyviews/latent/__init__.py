@@ -5,6 +5,7 @@ from .points import BackConstrained, DividedPoints, Points
 from .sequences import Sequences, make_sequences
 from .standard_normal import StandardNormal
 from .temporal import Temporal
+from .timed_points import TimedPoints
 from .uncertain import UncertainInputs
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Sequences",
     "StandardNormal",
     "Temporal",
+    "TimedPoints",
     "UncertainInputs",
     "make_sequences",
     "marginals",

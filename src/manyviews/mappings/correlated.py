@@ -2,12 +2,11 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, ArrayLike, Float
 
 from ..expectations import Gaussian
 from ..kernels import Kernel
-from ..linalg import log_determinant, whiten
+from ..linalg import Quadratic, log_determinant, safe_quadratic, whiten
 from .base import Evidence
 from .exact import EXACT_JITTER, ExactGP
 from .outputs import Outputs, PatternedOutputs
@@ -53,12 +52,11 @@ class CorrelatedGP(ExactGP):
         assert isinstance(outputs, PatternedOutputs)
         seen = outputs.weights[0]
         N, D = seen.sum(), outputs.filled.shape[1]
-        L, jitter = self.factor(q.mean, seen)
-        scatter = _scatter(L, outputs.filled)
+        log_det, scatter, jitter = self._quadratic(q, outputs)
         psi = self._best(scatter, N)
         C = jnp.linalg.cholesky(psi)
         fit = jnp.trace(whiten(C, scatter))
-        likelihood = D * (N * jnp.log(2.0 * jnp.pi) + log_determinant(L))
+        likelihood = D * (N * jnp.log(2.0 * jnp.pi) + log_det)
         likelihood = -0.5 * (likelihood + N * log_determinant(C) + fit)
         noise = self.noise_variance()
         ratio = log_determinant(C) - log_determinant(jnp.linalg.cholesky(self.scale))
@@ -68,21 +66,19 @@ class CorrelatedGP(ExactGP):
     def column_covariance(self, q: Gaussian, outputs: Outputs) -> Float[Array, "D D"]:
         """Ψ̂ at latent points."""
         assert isinstance(outputs, PatternedOutputs)
-        L, _ = self.factor(q.mean, outputs.weights[0])
-        return self._best(_scatter(L, outputs.filled), outputs.weights[0].sum())
+        return self._best(self._quadratic(q, outputs).scatter, outputs.weights[0].sum())
 
     def posterior(self, q: Gaussian, outputs: Outputs) -> PointPosterior:
         found = super().posterior(q, outputs)
         psi = self.column_covariance(q, outputs)
         return eqx.tree_at(lambda p: p.columns, found, psi, is_leaf=lambda x: x is None)
 
+    def _quadratic(self, q: Gaussian, outputs: PatternedOutputs) -> Quadratic:
+        """With YᵀK⁻¹Y (rows that lack the view are zero)."""
+        K = self.covariance(q.mean, outputs.weights[0])
+        return safe_quadratic(K, outputs.filled, self.jitter)
+
     def _best(self, scatter: Float[Array, "D D"], N: Float[Array, ""]) -> Float[Array, "D D"]:
         prior = self.pseudo_samples * self.scale / self.noise_variance()
         psi = (scatter + prior) / (N + self.pseudo_samples)
         return jnp.diag(jnp.diagonal(psi)) if self.diagonal else psi
-
-
-def _scatter(L: Float[Array, "N N"], Y: Float[Array, "N D"]) -> Float[Array, "D D"]:
-    """YᵀK⁻¹Y (rows that lack the view are zero)."""
-    V = solve_triangular(L, Y, lower=True)
-    return V.T @ V

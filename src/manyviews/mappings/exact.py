@@ -1,15 +1,13 @@
 """The exact GP mapping from latent points (Lawrence 2005; 001 §2.4.3)."""
 
-from typing import NamedTuple
-
 import equinox as eqx
 import jax.numpy as jnp
-from jax.scipy.linalg import cho_solve, solve_triangular
+from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, ArrayLike, Float
 
 from ..expectations import Gaussian
 from ..kernels import Kernel
-from ..linalg import log_determinant, safe_cholesky
+from ..linalg import safe_cholesky, safe_quadratic
 from ..parameters import Parameter, positive
 from .base import Evidence, Mapping
 from .outputs import Outputs, PatternedOutputs
@@ -56,20 +54,19 @@ class ExactGP(Mapping):
     def size(self, n_rows: int) -> int:
         return n_rows**2
 
-    def factor(self, X: Float[Array, "N Q"], seen: Float[Array, " N"]) -> "Factor":
-        """Chol K over the rows that are seen; the others are as if independent of variance one."""
+    def covariance(self, X: Float[Array, "N Q"], seen: Float[Array, " N"]) -> Float[Array, "N N"]:
+        """K over the rows that are seen; the others are as if independent of variance one."""
         K = self.kernel.gram(X) * jnp.outer(seen, seen)
-        K = K + jnp.diag(seen * self.noise_variance() + (1.0 - seen))
-        return Factor(*safe_cholesky(K, self.jitter))
+        return K + jnp.diag(seen * self.noise_variance() + (1.0 - seen))
 
     def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
         assert isinstance(outputs, PatternedOutputs)
         total, worst = jnp.zeros(()), jnp.zeros(())
         for g, data in enumerate(outputs.factors):
-            L, jitter = self.factor(q.mean, outputs.weights[g])
-            fit = jnp.sum(solve_triangular(L, data, lower=True) ** 2)
-            size = outputs.weights[g].sum() * jnp.log(2.0 * jnp.pi) + log_determinant(L)
-            total += -0.5 * (outputs.n_columns[g] * size + fit)
+            K = self.covariance(q.mean, outputs.weights[g])
+            log_det, scatter, jitter = safe_quadratic(K, data, self.jitter)
+            size = outputs.weights[g].sum() * jnp.log(2.0 * jnp.pi) + log_det
+            total += -0.5 * (outputs.n_columns[g] * size + jnp.trace(scatter))
             worst = jnp.maximum(worst, jitter)
         return Evidence(total, worst)
 
@@ -77,7 +74,7 @@ class ExactGP(Mapping):
         assert isinstance(outputs, PatternedOutputs)
         weights, reductions = jnp.zeros_like(outputs.filled), []
         for g, seen in enumerate(outputs.weights):
-            L, _ = self.factor(q.mean, seen)
+            L, _ = safe_cholesky(self.covariance(q.mean, seen), self.jitter)
             here = (outputs.group_of_column == g).astype(L.dtype)
             weights += cho_solve((L, True), outputs.filled) * jnp.outer(seen, here)
             inverse = cho_solve((L, True), jnp.eye(L.shape[0], dtype=L.dtype))
@@ -91,10 +88,3 @@ class ExactGP(Mapping):
             group_of_column=outputs.group_of_column,
             columns=None,
         )
-
-
-class Factor(NamedTuple):
-    """A Cholesky factor and the relative jitter it took."""
-
-    L: Float[Array, "N N"]
-    jitter: Float[Array, ""]

@@ -100,10 +100,10 @@ class DirectTable(OneTable):
         check_is_fitted(self)
         return self.scaling_.apply(self._check(X, reset=False))
 
-    def _prepare(self, X: Any) -> Float[np.ndarray, "N D"]:
+    def _prepare(self, X: Any, empty_rows: bool = False) -> Float[np.ndarray, "N D"]:
         """Check and scale the training table."""
         self._validate_params()
-        Y = self._check(X, reset=True)
+        Y = self._check(X, reset=True, empty_rows=empty_rows)
         self.samples_ = row_names(X, len(Y))
         check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
         self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]

@@ -14,13 +14,12 @@ from ..data.times import as_inputs
 from ..errors import DataError, OptionError
 from ..expectations import Gaussian
 from ..latent import Temporal, marginals
-from .core import FittedCore
 
 
 class Dynamics:
     """The temporal side of an estimator whose latent space may be a :class:`Temporal`."""
 
-    core_: FittedCore
+    core_: Any
     when_: When | None
 
     def _training_times(self, times: Any, sequences: Any, samples: list[Any]) -> When | None:
@@ -69,10 +68,14 @@ class Dynamics:
         inputs = as_inputs(times)
         place = trained.labels.index(sequence)
         when = self._same_inputs(When(inputs, np.full(len(inputs), place), trained.labels))
+        own = np.flatnonzero(trained.code == place)
+        return self._path().extended(when.inputs, when.code, own), len(inputs)
+
+    def _path(self) -> Temporal:
+        """The prior over time with what is known of the training rows."""
         latent = self.core_.model.latent
         assert isinstance(latent, Temporal)
-        own = np.flatnonzero(trained.code == place)
-        return latent.extended(when.inputs, when.code, own), len(inputs)
+        return latent
 
     def forecast_latent(
         self, times: Any, sequence: Any = None

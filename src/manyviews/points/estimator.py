@@ -5,6 +5,7 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -105,7 +106,8 @@ class PointEstimator(FittedModel):
         """Most probable points; training tables have theirs."""
         if all(new is old for new, old in zip(scaled, self.core_.data, strict=True)):
             return Positions(self.latent_mean_)
-        return Positions(self._locate(scaled).x)
+        found = self._locate(scaled)
+        return Positions(found.x, found.covariance)
 
     def _score_rows(self, scaled: Sequence[Float[np.ndarray, "N _"]]) -> Float[np.ndarray, " N"]:
         """Laplace's approximation of every row's log density, in the units of the data."""
@@ -133,14 +135,28 @@ class PointEstimator(FittedModel):
                 "return_std or for samples"
             )
         mean, variance = self._moments(view, q.mean)
+        if not (std or cov):
+            return scaling.undo(mean)
+        moves = self._moves(view, q)
         if cov:
             root = np.sqrt(variance)
             covariance = root[:, :, None] * root[:, None, :] * self._columns_of(view)
+            covariance += np.einsum("qnd,qne->nde", moves, moves)
             return scaling.undo(mean), scaling.undo_covariance(covariance)
-        if not std:
-            return scaling.undo(mean)
-        diagonal = np.asarray(posterior.column_variances())
-        return scaling.undo(mean), scaling.undo_std(np.sqrt(variance * diagonal))
+        total = variance * np.asarray(posterior.column_variances()) + np.sum(moves**2, axis=0)
+        return scaling.undo(mean), scaling.undo_std(np.sqrt(total))
+
+    def _moves(self, view: int, q: Positions) -> Float[np.ndarray, "R N D"]:
+        """How far the mean moves along the spread of the points, J R with RRᵀ their covariance.
+
+        Its square adds the variance that uncertain points give to a prediction (delta method).
+        """
+        root = q.root
+        if root is None:
+            return np.zeros((0, len(q.mean), self.core_.posteriors[view].weights.shape[1]))
+        with single_threaded_blas():
+            directions = jnp.moveaxis(jnp.asarray(root), 2, 0)
+            return np.array(_along(self.core_.posteriors[view], jnp.asarray(q.mean), directions))
 
     def _moments(
         self, view: int, x: Float[np.ndarray, "N Q"]
@@ -167,8 +183,10 @@ class PointEstimator(FittedModel):
         """
         mean, variance = self._moments(view, q.mean)
         scaling, psi = self._scalings[view], self.core_.posteriors[view].columns
+        moves = self._moves(view, q)
         if psi is None:
-            return scaling.undo(mean), scaling.undo_std(np.sqrt(variance))
+            total = variance + np.sum(moves**2, axis=0)
+            return scaling.undo(mean), scaling.undo_std(np.sqrt(total))
         Psi = np.asarray(psi)
         spread = np.tile(np.diagonal(Psi), (len(rows), 1))
         for n, row in enumerate(rows):
@@ -177,7 +195,8 @@ class PointEstimator(FittedModel):
                 gain = np.linalg.solve(Psi[np.ix_(there, there)], Psi[np.ix_(there, gone)])
                 mean[n, gone] += (row - mean[n])[there] @ gain
                 spread[n, gone] -= np.sum(Psi[np.ix_(there, gone)] * gain, axis=0)
-        std = np.sqrt(variance * np.maximum(spread, 0.0))
+                moves[:, n, gone] -= moves[:, n, there] @ gain
+        std = np.sqrt(variance * np.maximum(spread, 0.0) + np.sum(moves**2, axis=0))
         return scaling.undo(mean), scaling.undo_std(std)
 
     def _draw_at(
@@ -219,3 +238,15 @@ def _mean(posterior: PointPosterior, q: Gaussian) -> Array:
 @eqx.filter_jit
 def _at(posterior: PointPosterior, x: Array) -> tuple[Array, Array]:
     return posterior.at(x)
+
+
+@eqx.filter_jit
+def _along(
+    posterior: PointPosterior, x: Float[Array, "N Q"], directions: Float[Array, "R N Q"]
+) -> Float[Array, "R N D"]:
+    """∂mean/∂x along directions."""
+
+    def move(direction: Array) -> Array:
+        return jax.jvp(lambda x: posterior.at(x)[0], (x,), (direction,))[1]
+
+    return jax.lax.map(move, directions)

@@ -8,20 +8,21 @@ from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..errors import OptionError
+from ..inference.initial_dynamics import TimeKernel, initial_time_kernels
 from ..io import register_record
 from ..kernels import Kernel
-from ..latent import BackConstrained, LatentSpace, Points
+from ..latent import BackConstrained, LatentSpace, Points, TimedPoints, make_sequences
 from ..mappings import Mapping
-from ..models.direct_table import DirectTable
 from .back import BackMap
 from .core import check_inducing, fit_points, point_kernel, point_mapping
 from .estimator import NOISE_FLOOR, PointEstimator
 from .positions import Positions
 from .starts import starting_points
+from .timed_table import TimedTable
 
 
 @register_record
-class GPLVM(DirectTable, PointEstimator):
+class GPLVM(TimedTable, PointEstimator):
     """The GP-LVM by maximum a posteriori (Lawrence 2005).
 
     y_nd = f_d(x_n) + noise with f_d ~ GP(0, k) integrated out, and one point x_n ~ N(0, I) per row,
@@ -45,6 +46,10 @@ class GPLVM(DirectTable, PointEstimator):
     back_constraint : {"gp", "kernel"}, optional
         Make the points a smooth function of the data, so that rows that are near in the data are
         near in the latent space, and new rows are placed without a search.
+    time_kernel : str, Kernel or list of them, default="auto"
+        Prior over time, for fits with ``times``: one kernel for all dimensions, or a list with one
+        each. Its values are read off the start, or given, and held: points can make any kernel
+        likely that suits no others. ``"auto"`` is RBF, or Matérn-5/2 where sequences are long.
     scaling : {"view", "column", "none"}, default="view"
     noise_floor : float, default=1e-6
         Smallest noise variance, as a share of the table's variance.
@@ -83,6 +88,7 @@ class GPLVM(DirectTable, PointEstimator):
         "kernel": [str, Kernel],
         "init": [StrOptions({"pca", "isomap", "random"}), "array-like"],
         "back_constraint": [StrOptions({"gp", "kernel"}), None],
+        "time_kernel": [str, Kernel, list, tuple],
         "scaling": [StrOptions({"view", "column", "none"})],
         "noise_floor": [Interval(Real, 0, 1, closed="left")],
     }
@@ -96,6 +102,7 @@ class GPLVM(DirectTable, PointEstimator):
         ard: bool = True,
         init: Any = "pca",
         back_constraint: str | None = None,
+        time_kernel: TimeKernel = "auto",
         scaling: str = "view",
         noise_floor: float = NOISE_FLOOR,
         n_restarts: int = 1,
@@ -110,6 +117,7 @@ class GPLVM(DirectTable, PointEstimator):
         self.ard = ard
         self.init = init
         self.back_constraint = back_constraint
+        self.time_kernel = time_kernel
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.n_restarts = n_restarts
@@ -118,9 +126,25 @@ class GPLVM(DirectTable, PointEstimator):
         self.n_starts = n_starts
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Fit the model; NaN in ``X`` is missing."""
-        Y = self._prepare(X)
+    def fit(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
+        """Fit the model; NaN in ``X`` is missing.
+
+        Parameters
+        ----------
+        times : array-like, optional
+            A time stamp (number or date) per row, in any order, or several observed inputs per
+            row. The points then follow a Gaussian process over them (Lawrence & Moore 2007).
+        sequences : array-like, optional
+            The independent sequence that each row belongs to.
+        """
+        timed = times is not None or sequences is not None
+        Y = self._prepare(X, empty_rows=timed)
+        if timed and self.back_constraint is not None:
+            raise OptionError(
+                "points are a function of the data (back_constraint) or follow a path over time "
+                "(times), not both"
+            )
+        self.when_ = self._training_times(times, sequences, self.samples_)
         n_components = min(2, *Y.shape) if self.n_components is None else int(self.n_components)
         if n_components > min(Y.shape) and isinstance(self.init, str) and self.init == "pca":
             raise OptionError(
@@ -158,6 +182,10 @@ class GPLVM(DirectTable, PointEstimator):
         return float(self.core_.posteriors[0].noise) * self.scaling_.scale**2
 
     def _latent_space(self, means: Float[np.ndarray, "N Q"]) -> LatentSpace:
+        if self.when_ is not None:
+            inputs, code = self.when_.inputs, self.when_.code
+            kernels = initial_time_kernels(self.time_kernel, means, inputs, code)
+            return TimedPoints(make_sequences(inputs, code), kernels, means)
         if self.back_ is None:
             return Points(means)
         features = self.back_.features(self.back_.rows)
@@ -168,10 +196,12 @@ class GPLVM(DirectTable, PointEstimator):
         if self.back_ is None or scaled[0] is self.core_.data[0]:
             return super()._infer(scaled)
         complete = ~np.isnan(scaled[0]).any(axis=1)
-        x = np.empty((len(complete), self.latent_mean_.shape[1]))
+        Q = self.latent_mean_.shape[1]
+        x, spread = np.empty((len(complete), Q)), np.zeros((len(complete), Q, Q))
         latent = self.core_.model.latent
         assert isinstance(latent, BackConstrained)
         x[complete] = self.back_.features(scaled[0][complete]) @ np.asarray(latent.weights.value)
         if not complete.all():
-            x[~complete] = super()._infer([scaled[0][~complete]]).mean
-        return Positions(x)
+            found = super()._infer([scaled[0][~complete]])
+            x[~complete], spread[~complete] = found.mean, found.covariance
+        return Positions(x, spread)

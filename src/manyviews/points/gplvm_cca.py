@@ -12,10 +12,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..errors import DegenerateCovarianceWarning, OptionError
 from ..io import register_record
 from ..kernels import Kernel
+from ..linear.closed_form import ridge_of
 from ..mappings import CorrelatedGP, Mapping
 from ..parameters import Parameter, map_parameters
 from .core import INITIAL_NOISE, point_kernel, point_mapping
-from .starts import sparing_ridge, starting_points
+from .starts import LEAST_RIDGE, sparing_ridge, starting_points
 from .views import VIEWS_CONSTRAINTS, PointViews, check_components
 
 PSI_PRIOR = 0.1
@@ -50,9 +51,15 @@ class GPLVMCCA(PointViews):
         ``"diagonal"`` scales columns (Grochow's SGPLVM).
     psi_prior : float, default=0.1
         Weight of the prior on Ψ/β, in samples per sample; its covariance is that of the view's
-        columns, regularised, so that, as CCA, it does not depend on their units. No direction of
-        a view has less noise than ``psi_prior / (1 + psi_prior)`` of its variance. Make it smaller
-        only where views are nearly functions of each other.
+        columns, so that, as CCA, it does not depend on their units. No direction of a view has less
+        noise than ``psi_prior / (1 + psi_prior)`` of its variance. Make it smaller only where views
+        are nearly functions of each other.
+    psi_ridge : float or "auto", default="auto"
+        Noise that every direction of a view has besides, as a share of the mean variance of its
+        columns. With few samples per column the smallest eigenvalues of Ψ come out far too small,
+        and new samples are placed by what is noise. ``"auto"`` is Ledoit and Wolf's where there are
+        fewer than three samples per column, and next to nothing elsewhere. Wide views may want
+        more: choose it on held-out training samples.
     init : {"canonical", "pca", "isomap", "random"} or array, default="canonical"
     scaling : {"view", "column", "none"} or dict by view, default="view"
     noise_floor : float or dict by view, default=0.001
@@ -95,6 +102,7 @@ class GPLVMCCA(PointViews):
         **VIEWS_CONSTRAINTS,
         "psi": [StrOptions({"full", "diagonal", "identity"})],
         "psi_prior": [Interval(Real, 0, None, closed="neither")],
+        "psi_ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "init": [StrOptions({"pca", "isomap", "canonical", "random"}), "array-like"],
     }
 
@@ -106,6 +114,7 @@ class GPLVMCCA(PointViews):
         ard: bool = True,
         psi: str = "full",
         psi_prior: float = PSI_PRIOR,
+        psi_ridge: float | str = "auto",
         init: Any = "canonical",
         scaling: str | dict[str, str] = "view",
         noise_floor: float | dict[str, float] = CORRELATED_FLOOR,
@@ -121,6 +130,7 @@ class GPLVMCCA(PointViews):
         self.ard = ard
         self.psi = psi
         self.psi_prior = psi_prior
+        self.psi_ridge = psi_ridge
         self.init = init
         self.scaling = scaling
         self.noise_floor = noise_floor
@@ -140,7 +150,7 @@ class GPLVMCCA(PointViews):
         if self.psi != "identity":
             for name, Y in zip(self.view_names_, tables, strict=True):
                 refuse_scattered(Y, name)
-        scales = [prior_covariance(Y) for Y in tables]
+        scales = [prior_covariance(Y, self.psi_ridge, self.psi_prior) for Y in tables]
 
         def part(
             place: int, Y: np.ndarray, means: Float[np.ndarray, "N Q"], rng: np.random.Generator
@@ -200,12 +210,19 @@ def unit_kernel(kernel: str | Kernel, means: Float[np.ndarray, "N Q"], ard: bool
     return map_parameters(held, made)
 
 
-def prior_covariance(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D D"]:
-    """The covariance of a view's columns over the samples that have it, regularised."""
+def prior_covariance(
+    Y: Float[np.ndarray, "N D"], ridge: float | str, weight: float
+) -> Float[np.ndarray, "D D"]:
+    """S₀ = S + r (1 + 1/w) I of the samples that have the view, S their covariance.
+
+    A prior of weight w per sample leaves at least w S₀ / (1 + w) of noise, so at least r.
+    """
     there = Y[~np.isnan(Y).all(axis=1)]
     filled = np.where(np.isnan(there), np.nanmean(there, axis=0), there)
     D = Y.shape[1]
-    return np.cov(filled.T, bias=True).reshape(D, D) + sparing_ridge(filled) * np.eye(D)
+    least = ridge_of(filled, LEAST_RIDGE)
+    r = sparing_ridge(filled) if isinstance(ridge, str) else max(ridge_of(filled, ridge), least)
+    return np.cov(filled.T, bias=True).reshape(D, D) + r * (1.0 + 1.0 / weight) * np.eye(D)
 
 
 def refuse_scattered(Y: Float[np.ndarray, "N D"], name: str) -> None:

@@ -2,7 +2,7 @@
 
 from ..io import register_record
 from ..kernels import Restricted
-from ..latent import BackConstrained, DividedPoints, Points
+from ..latent import BackConstrained, DividedPoints, Points, TimedPoints
 from ..mappings import CorrelatedGP, ExactGP, PointPosterior, PrunedGP, SparseGP
 
 for kind in (
@@ -10,6 +10,7 @@ for kind in (
     Points,
     BackConstrained,
     DividedPoints,
+    TimedPoints,
     ExactGP,
     SparseGP,
     CorrelatedGP,

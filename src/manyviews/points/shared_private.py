@@ -1,5 +1,6 @@
 """001 chapter 4: what is shared and what is private add up, each a GP of its own latent space."""
 
+import warnings
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -9,7 +10,7 @@ from jaxtyping import Float
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import OptionError
+from ..errors import NothingSharedWarning, OptionError
 from ..inference.stages import Stage
 from ..io import register_record
 from ..kernels import Kernel, Polynomial, Restricted, Sum
@@ -17,12 +18,14 @@ from ..mappings import Mapping, PrunedGP
 from .core import INITIAL_NOISE
 from .divided import Division, divided_start
 from .estimator import NOISE_FLOOR
+from .parts import MARGIN, parts_start
 from .subspace_gplvm import COUNT, given_points
 from .views import VIEWS_CONSTRAINTS, PointViews
 
 SHARED_BLOCK = ("latent.private*", "*.parts.1.*")  # what is held while shared parts are trained
 PRIVATE_BLOCK = ("latent.shared", "*.parts.0.*")
 PARTS = ("shared", "private")
+UNUSED = 1e-3  # of the largest shared weight of any view
 
 
 @register_record
@@ -44,8 +47,9 @@ class SharedPrivateGPLVM(PointViews):
         Standard deviation of the prior on the square roots of the relevance weights.
     bounded : bool, default=False
         Keep the points between zero and one (with a flat prior), as the thesis does for images.
-    init : {"pcca", "ncca", "random"} or array, default="pcca"
-        As in :class:`SubspaceGPLVM`; or random.
+    init : {"pcca", "ncca", "parts", "random"} or array, default="pcca"
+        As in :class:`SubspaceGPLVM`; or random; or, for bounded points, canonical variates turned
+        into parts, of data that are not centred (images with a black ground, say).
     n_rounds : int, default=5
         Rounds of training first the shared parts, then the private ones, before all together.
     scaling, noise_floor, align, n_restarts, max_iter, tol, n_starts, random_state
@@ -77,7 +81,7 @@ class SharedPrivateGPLVM(PointViews):
         "ard_prior": [Interval(Real, 0, None, closed="neither")],
         "bounded": ["boolean"],
         "n_rounds": [Interval(Integral, 0, None, closed="left")],
-        "init": [StrOptions({"ncca", "pcca", "random"}), "array-like"],
+        "init": [StrOptions({"ncca", "pcca", "parts", "random"}), "array-like"],
     }
 
     def __init__(
@@ -144,10 +148,23 @@ class SharedPrivateGPLVM(PointViews):
             lambda rng: self._start(tables, division, rng),
             part,
             [True] * len(tables),
-            lambda X: division.points(_squashed(X) if self.bounded else X, self.bounded),
+            lambda X: division.points(self._within(X), self.bounded),
             stages,
         )
+        self._warn_of_views_apart()
         return self
+
+    def _warn_of_views_apart(self) -> None:
+        largest = {name: float(shared.max()) for name, (shared, _) in self.weights_.items()}
+        for name, weight in largest.items():
+            if weight < UNUSED * max(largest.values()):
+                warnings.warn(
+                    f"view {name!r} does not use the shared dimensions: its private ones explain "
+                    "it, as they can where it has little noise. Use a smaller ard_prior, fewer "
+                    "private dimensions, or MRD",
+                    NothingSharedWarning,
+                    stacklevel=3,
+                )
 
     @property
     def weights_(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
@@ -196,8 +213,15 @@ class SharedPrivateGPLVM(PointViews):
             return given_points(self.init, len(tables[0]), division)
         if self.init == "random":
             return rng.standard_normal((len(tables[0]), division.total))
+        if self.init == "parts":
+            whole = [Y + s.centre / s.scale for Y, s in zip(tables, self.scalings_, strict=True)]
+            return parts_start(whole, division, self.view_names_)
         return divided_start(tables, division, self.view_names_, self.init)
 
-
-def _squashed(X: Float[np.ndarray, "N Q"]) -> Float[np.ndarray, "N Q"]:
-    return 1.0 / (1.0 + np.exp(-np.clip(X, -10.0, 10.0)))
+    def _within(self, X: Float[np.ndarray, "N Q"]) -> Float[np.ndarray, "N Q"]:
+        """A start inside the bounds: parts are, others are squashed."""
+        if not self.bounded:
+            return X
+        if isinstance(self.init, str) and self.init == "parts":
+            return np.clip(X, MARGIN, 1.0 - MARGIN)
+        return 1.0 / (1.0 + np.exp(-np.clip(X, -10.0, 10.0)))

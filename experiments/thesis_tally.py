@@ -1,0 +1,48 @@
+"""Counting and fitting, for the problems of the thesis."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .table import Row, summarise
+
+
+def fitted(model: Any, views: dict[str, np.ndarray], quick: bool) -> Any:
+    """The model, fitted; roughly, where it shall be quick."""
+    if quick:
+        model.set_params(max_iter=40, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(views)
+
+
+class Tally:
+    """Values by method and measure, and the seconds that methods took to fit."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[str, str], list[float]] = {}
+        self.seconds: dict[str, list[float]] = {}
+        self.notes: dict[tuple[str, str], str] = {}
+
+    def add(self, method: str, measure: str, value: float, note: str = "") -> None:
+        """One more value."""
+        self.values.setdefault((method, measure), []).append(float(value))
+        if note:
+            self.notes[method, measure] = note
+
+    def took(self, method: str, model: Any) -> None:
+        """The time of one more fit; only our models are timed."""
+        self.seconds.setdefault(method, []).append(float(model.fit_info_.seconds))
+
+    def rows(self, published: dict[tuple[str, str], float] | None = None) -> list[Row]:
+        """Means and spreads, ours marked."""
+        return [
+            summarise(
+                method, measure, values, ours=method in self.seconds,
+                seconds=float(np.mean(self.seconds.get(method, [0.0]))),
+                published=(published or {}).get((method, measure)),
+                note=self.notes.get((method, measure), ""),
+            )
+            for (method, measure), values in self.values.items()
+        ]  # fmt: skip

@@ -1,0 +1,89 @@
+"""Latent points of new rows of sequences: the most probable paths."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .._runtime import single_threaded_blas
+from ..expectations import Gaussian
+from ..latent import TimedPoints
+from ..mappings import PointPosterior
+from .lbfgs import lbfgs
+from .neighbours import nearest_rows
+from .point_rows import PointRows, RowDensity, locate_rows, row_density
+
+ITERATIONS = 300
+WINDOW, TOLERANCE = 30, 1e-6  # iterations, and nats per row that they must gain together
+
+
+def locate_paths(
+    latent: TimedPoints,
+    posterior: PointPosterior,
+    data: Float[np.ndarray, "T D"],
+    rows: Float[np.ndarray, "N D"],
+    inputs: Float[np.ndarray, "N P"],
+    code: Int[np.ndarray, " N"],
+    *,
+    coupled: bool,
+    n_neighbours: int,
+) -> PointRows:
+    """Maximise log p(Y* | X*) + log p(X* | X) over all new rows together (NaN = missing).
+
+    First row by row, given the training points; then, where ``coupled``, together, from there
+    and from the expected path. Densities and covariances are those of the rows one by one.
+    """
+    prior, train = latent.at(inputs, code), np.asarray(latent.position)
+    expected = np.asarray(prior.mean)
+    if np.isnan(rows).all():
+        return PointRows(expected, np.zeros(len(rows)), _diagonal(prior))
+    starts = nearest_rows((rows,), (data,), n_neighbours)
+    alone = locate_rows(prior, train, [posterior], [rows], starts, extra_start=expected)
+    unseen = np.isnan(rows).all(axis=1)
+    x = np.where(unseen[:, None], expected, alone.x)
+    density = np.where(unseen, 0.0, alone.log_density)
+    covariance = np.where(unseen[:, None, None], _diagonal(prior), alone.covariance)
+    if not coupled or len(rows) == 1:
+        return PointRows(x, density, covariance)
+    joint, evidence = latent.joined(inputs, code, expected), row_density(posterior, rows)
+    with single_threaded_blas():
+        ends = [_ascend(start, joint, evidence) for start in (x, expected)]
+    return PointRows(min(ends, key=lambda end: end[1])[0], density, covariance)
+
+
+def _diagonal(prior: Gaussian) -> Float[np.ndarray, "N Q Q"]:
+    variance = np.asarray(prior.variance)
+    return variance[:, :, None] * np.eye(variance.shape[1])
+
+
+def _ascend(
+    start: Float[np.ndarray, "N Q"], joint: TimedPoints, evidence: RowDensity
+) -> tuple[Float[np.ndarray, "N Q"], float]:
+    values: list[float] = []
+
+    def function(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = _value_and_slope(jnp.asarray(x.reshape(start.shape)), joint, evidence)
+        found = float(value)
+        if not (np.isfinite(found) and np.isfinite(np.asarray(slope)).all()):
+            return np.inf, np.zeros(start.size)
+        return found, np.asarray(slope).ravel()
+
+    def report(value: float, _: np.ndarray) -> bool:
+        values.append(value)
+        old = min(values[:-WINDOW], default=np.inf)
+        return len(values) > WINDOW and old - min(values) < TOLERANCE * len(start)
+
+    end = lbfgs(function, start.ravel(), ITERATIONS, report).x
+    return end.reshape(start.shape), function(end)[0]
+
+
+@eqx.filter_jit
+def _value_and_slope(
+    x: Float[Array, "N Q"], joint: TimedPoints, evidence: RowDensity
+) -> tuple[Float[Array, ""], Float[Array, "N Q"]]:
+    def negative(x: Array) -> Array:
+        whole = joint.position.at[-len(x) :].set(x)
+        return -jnp.sum(evidence(x)) - jnp.sum(joint.moved(whole).log_density())
+
+    return jax.value_and_grad(negative)(x)
