@@ -22,6 +22,7 @@ from manyviews.mixtures.numbers import as_seed, normals, split, uniforms
 pytestmark = pytest.mark.slow
 
 N, Q, SIZES, H = 5, 2, (1, 2), 2
+SLOTS = N + H + 1  # room for all
 CHAIN, PRIOR_DRAWS, BATCHES = 100_000, 60_000, 25
 LEAST = 2.0  # of β - m + 1
 
@@ -56,7 +57,7 @@ def draw_data(key, state):
 
 
 def draw_prior(key, prior):
-    """Hyperparameters, then N components at most, then seats in the restaurant, then data."""
+    """Hyperparameters, then components, then seats in the restaurant, then data."""
     keys = split(key, 7)
     hyper = tuple(
         hierarchy.draw_hyper(own, view, prior.tau, Q)
@@ -79,7 +80,7 @@ def draw_prior(key, prior):
         c = c.at[n].set(jnp.searchsorted(jnp.cumsum(weights), uniform[n]).clip(0, N - 1))
     x = normals(keys[3], N * Q).reshape(N, Q)
     state = hierarchy.State((), hyper, x, c, alpha)
-    state = state._replace(components=indicators.draw_auxiliary(keys[4], state, N))
+    state = state._replace(components=indicators.draw_auxiliary(keys[4], state, SLOTS))
     return state, draw_data(keys[5], state)
 
 
@@ -121,7 +122,8 @@ def z_scores(seed=0):
     exact = np.asarray(jax.jit(lambda k: jax.lax.map(independent, k))(
         split(keys[0], PRIOR_DRAWS)))  # fmt: skip
     run = jax.jit(lambda start, ks: jax.lax.scan(successive, start, ks)[1])
-    chain, _ = run(draw_prior(keys[1], prior), split(keys[2], CHAIN))
+    chain, overflow = run(draw_prior(keys[1], prior), split(keys[2], CHAIN))
+    assert not overflow.any()
     batches = np.asarray(chain).reshape(BATCHES, -1, chain.shape[1]).mean(axis=1)
     error = np.sqrt(batches.var(axis=0, ddof=1) / BATCHES + exact.var(axis=0) / PRIOR_DRAWS)
     return (batches.mean(axis=0) - exact.mean(axis=0)) / error

@@ -166,7 +166,7 @@ def _padded(part: np.ndarray, slots: int) -> np.ndarray:
 
 def _named(trace: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The trace by name, one entry for every view where it has one."""
-    single = ("n_clusters", "concentration", "log_likelihood", "largest_share")
+    single = ("n_clusters", "concentration", "log_likelihood", "log_joint", "largest_share", "moved")
     values = {name: trace[name] for name in single}
     for view in range(trace["beta"].shape[1]):
         values[f"noise_df[{view}]"] = trace["beta"][:, view]
