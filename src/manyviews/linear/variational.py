@@ -10,7 +10,6 @@ from scipy.special import digamma, gammaln, polygamma
 from .emission import IndependentNoise, Latent, second_moments
 from .gaussian import LinearGaussian
 from .patterns import Tables, find_patterns
-from .relevance import longer_step
 from .rotation import best_rotation
 from .small_inverses import small_inverses
 
@@ -65,8 +64,8 @@ class Loadings:
         """⟨α⟩, the precision of every factor's loadings."""
         return (SHAPE + 0.5 * len(self.mean)) / self.alpha_rate
 
-    def update(self, q: Latent, moments: Float[np.ndarray, "N M"], longer: bool = False) -> None:
-        """q(W, μ), then q(τ), then q(α); with a longer step, W and α together first."""
+    def update(self, q: Latent, moments: Float[np.ndarray, "N M"]) -> None:
+        """q(W, μ), then q(τ), then q(α)."""
         D, Q1 = self.mean.shape
         tau = self.tau_shape / self.tau_rate
         cross = self.values.T @ np.hstack([q.mean, np.ones((len(q.mean), 1))])
@@ -86,8 +85,6 @@ class Loadings:
             self.covariance, volumes = small_inverses(precision)
             self.log_volume = -float(volumes.sum())
         self.mean = tau[:, None] * np.einsum("dqr,dr->dq", self.covariance, cross)
-        if longer:
-            self._lengthen()
         fitted = self.covariance + self.mean[:, :, None] * self.mean[:, None, :]
         misfit = np.sum(self.values**2, axis=0) - 2.0 * np.sum(self.mean * cross, axis=1)
         misfit = np.maximum(misfit + np.sum(fitted * T, axis=(1, 2)), 0.0)
@@ -100,20 +97,6 @@ class Loadings:
             floor = LEAST_NOISE * float(np.sum(self.values**2) / self.observed.sum())
             self.tau_prior = fitted_gamma(self.tau_shape / self.tau_rate, log_tau, floor)
         self.update_alpha()
-
-    def _lengthen(self) -> None:
-        """Shrink, or free, the loadings of every factor as far as the bound gains by it."""
-        alpha = self.alpha
-        for q in range(self.mean.shape[1] - 1):
-            step = longer_step(self.mean[:, q], self.covariance[:, q, q], alpha[q], (SHAPE, RATE))
-            if step == 0.0:
-                continue
-            column = self.covariance[:, :, q]
-            grown = 1.0 + step * column[:, q]
-            scaled = (step / grown)[:, None] * column
-            self.mean = self.mean - scaled * self.mean[:, q, None]
-            self.covariance = self.covariance - scaled[:, :, None] * column[:, None, :]
-            self.log_volume -= float(np.log(grown).sum())
 
     def update_alpha(self) -> None:
         """q(α) given q(W)."""
@@ -212,7 +195,7 @@ def variational_factors(
     for iteration in range(max_iter + 1):
         moments = second_moments(q)
         for view in views:
-            view.update(q, moments, longer=iteration % ROTATED_EVERY == 2)
+            view.update(q, moments)
         dropped = prune and _drop(views, q)
         if rotate and (iteration < 10 or iteration % ROTATED_EVERY == 0):
             _rotate(views, q, N)
