@@ -122,21 +122,28 @@ def run_chain(
 
 
 def as_mixture(state: State, seed: jax.Array) -> JointMixture:
-    """The predictive mixture of one state: weights N_k / (N + α₀), and α₀ / (N + α₀) for a draw
-    from the base measure: the component of a sample unlike all others (5.109 corrected).
+    """The predictive mixture of one state: weights N_k / (N + α₀), and α₀ / (N + α₀) for the
+    base measure: the component of a sample unlike all others (5.109 corrected).
+
+    Of the base measure W and Ψ are drawn, and μ ~ N(λ, R⁻¹) is integrated out: the noise of a view
+    is Ψ + R⁻¹. So what such a sample says of one view never makes another more certain than the
+    spread of the clusters' means.
     """
     counts = np.asarray(state.counts())
     active = np.flatnonzero(counts)
     fresh = _draw_one(seed, state)
     weights = np.append(counts[active], float(state.alpha)) / (len(state.c) + float(state.alpha))
     means, loadings, noises = [], [], []
-    for own, new in zip(state.components, fresh, strict=True):
+    for own, new, hyper in zip(state.components, fresh, state.hyper, strict=True):
+        new = new._replace(mu=hyper.lam[None])
         parts = [np.concatenate([np.asarray(a)[active], np.asarray(b)])
                  for a, b in zip(own, new, strict=True)]  # fmt: skip
         inverse = np.linalg.inv(parts[1])
+        noise = inverse.transpose(0, 2, 1) @ inverse
+        noise[-1] += np.linalg.inv(hyper.R)
         means.append(parts[0])
         loadings.append(parts[3])
-        noises.append(inverse.transpose(0, 2, 1) @ inverse)
+        noises.append(noise)
     width = sum(noise.shape[1] for noise in noises)
     noise = np.zeros((len(weights), width, width))
     start = 0
