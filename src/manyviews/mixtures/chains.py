@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..errors import FactorisationError
-from .gibbs import Trace, run_sweeps
+from .gibbs import SweepOptions, Trace, run_sweeps
 from .hierarchy import Components, Hyper, Prior, State
 from .indicators import draw_auxiliary
 from .joint import JointMixture
@@ -29,7 +29,7 @@ class ChainOptions:
     n_sweeps: int
     burn_in: int
     thin: int
-    n_auxiliary: int
+    sweep: SweepOptions
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def run_chain(
         seed, own, new = split(seed, 3)
         size = min(options.thin, options.n_sweeps - done)
         after, filled, trace = run_sweeps(
-            own, state, tables, masks, prior, size, options.n_auxiliary
+            own, state, tables, masks, prior, size, options.sweep
         )
         if bool(trace.overflow.any()):  # a block without room is thrown away and run again
             state = with_more_slots(state)

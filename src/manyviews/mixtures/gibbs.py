@@ -21,9 +21,9 @@ from .draws import (
 from .hierarchy import Components, Hyper, Prior, State, Tables, log_prior, n_normals
 from .indicators import update_indicators
 from .latents import draw_latents
-from .numbers import Tape, normals, split
+from .numbers import Tape, normals, split, uniforms
 from .renewal import component_sums, draw_numbers, renewed
-from .split_merge import split_or_merge
+from .split_merge import NO_MOVE, split_or_merge
 
 
 class Trace(NamedTuple):
@@ -40,15 +40,33 @@ class Trace(NamedTuple):
     overflow: Array
 
 
+class SweepOptions(NamedTuple):
+    """Auxiliary components, and how probable an attempt to split or merge is in every sweep."""
+
+    n_auxiliary: int
+    move_rate: float
+
+
 def sweep(
-    seed: Array, state: State, Y: Tables, missing: tuple[Array, ...] | None, prior: Prior, h: int
+    seed: Array,
+    state: State,
+    Y: Tables,
+    missing: tuple[Array, ...] | None,
+    prior: Prior,
+    options: SweepOptions,
 ) -> tuple[State, Tables, Trace]:
-    """Parameters, hyperparameters, indicators, splits and mergers, x, α₀, missing values."""
-    seeds = split(seed, 7)
+    """Parameters, hyperparameters, indicators, a split or merger, x, α₀, missing values."""
+    seeds = split(seed, 8)
     state = update_components(seeds[0], state, Y)
     state = update_hyper(seeds[1], state, prior)
-    state, likelihood, overflow = update_indicators(seeds[2], state, Y, h)
-    state, move = split_or_merge(seeds[6], state, Y)
+    state, likelihood, overflow = update_indicators(seeds[2], state, Y, options.n_auxiliary)
+    tried = uniforms(seeds[6], 1)[0] <= options.move_rate
+    if options.move_rate > 0:  # else there is no need to compile it
+        state, move = jax.lax.cond(
+            tried, lambda: split_or_merge(seeds[7], state, Y), lambda: (state, NO_MOVE)
+        )
+    else:
+        move = NO_MOVE
     state = update_latents(seeds[3], state, Y)
     n_active = jnp.sum(state.counts() > 0)
     alpha = given.concentration_given_rest(seeds[4], state.alpha, n_active, len(state.c))
@@ -70,7 +88,7 @@ def sweep(
     return state, Y, trace
 
 
-@partial(jax.jit, static_argnames=("n_sweeps", "n_auxiliary"))
+@partial(jax.jit, static_argnames=("n_sweeps", "options"))
 def run_sweeps(
     seed: Array,
     state: State,
@@ -78,12 +96,12 @@ def run_sweeps(
     missing: tuple[Array, ...] | None,
     prior: Prior,
     n_sweeps: int,
-    n_auxiliary: int,
+    options: SweepOptions,
 ) -> tuple[State, Tables, Trace]:
     """Several sweeps in one compiled loop; returns the last state, and the trace of all."""
 
     def once(carry: tuple[State, Tables], own: Array) -> tuple[tuple[State, Tables], Trace]:
-        state, Y, trace = sweep(own, *carry, missing, prior, n_auxiliary)
+        state, Y, trace = sweep(own, *carry, missing, prior, options)
         return (state, Y), trace
 
     (state, Y), trace = jax.lax.scan(once, (state, Y), split(seed, n_sweeps))

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int
@@ -56,6 +57,9 @@ class Move(NamedTuple):
     accepted: Bool[Array, ""]
     gain: Float[Array, ""]
     no_room: Bool[Array, ""]
+
+
+NO_MOVE = Move(np.asarray(False), np.asarray(0.0), np.asarray(False))
 
 
 def split_or_merge(seed: Array, state: State, Y: Tables) -> tuple[State, Move]:
