@@ -1,7 +1,8 @@
 """Gibbs sweeps a second of the Dirichlet process mixture of PCCA, compiled.
 
-Two views of ten columns each, 1000 samples of four clusters, q = 3, chains started from eight. Blocks
-of sweeps with and without moves that split or merge clusters are run in turn; the first compiles.
+Two views of ten columns each, 1000 samples of four clusters, q = 3, chains started from eight.
+Blocks of sweeps with and without moves that split or merge clusters are run in turn; the first
+compiles.
 """
 
 import time

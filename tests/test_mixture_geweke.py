@@ -114,9 +114,7 @@ def z_scores(seed=0):
     def successive(carry, key):
         sweep_key, data_key = split(key)
         state, Y = carry
-        state, _, trace = gibbs.sweep(
-            sweep_key, state, Y, None, prior, gibbs.SweepOptions(H, 0.8)
-        )
+        state, _, trace = gibbs.sweep(sweep_key, state, Y, None, prior, gibbs.SweepOptions(H, 0.8))
         Y = draw_data(data_key, state)
         return (state, Y), (features(state, Y), trace.overflow)
 

@@ -98,9 +98,7 @@ def run_chain(
     while done < options.n_sweeps:
         seed, own, new = split(seed, 3)
         size = min(options.thin, options.n_sweeps - done)
-        after, filled, trace = run_sweeps(
-            own, state, tables, masks, prior, size, options.sweep
-        )
+        after, filled, trace = run_sweeps(own, state, tables, masks, prior, size, options.sweep)
         if bool(trace.overflow.any()):  # a block without room is thrown away and run again
             state = with_more_slots(state)
             continue
@@ -173,7 +171,14 @@ def _padded(part: np.ndarray, slots: int) -> np.ndarray:
 
 def _named(trace: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The trace by name, one entry for every view where it has one."""
-    single = ("n_clusters", "concentration", "log_likelihood", "log_joint", "largest_share", "moved")
+    single = (
+        "n_clusters",
+        "concentration",
+        "log_likelihood",
+        "log_joint",
+        "largest_share",
+        "moved",
+    )
     values = {name: trace[name] for name in single}
     for view in range(trace["beta"].shape[1]):
         values[f"noise_df[{view}]"] = trace["beta"][:, view]

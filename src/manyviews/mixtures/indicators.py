@@ -120,8 +120,8 @@ def update_indicators(
         """Draw an auxiliary component; if all h are there, walk until one is taken."""
         n_drawn, seed, walk, components, density = carry
         place = jnp.where(n_drawn < h, n_drawn, walk.place)
-        taken = (walk.counts > 0).at[jnp.where(walk.spare < 0, K, walk.spare)].set(
-            True, mode="drop"
+        taken = (
+            (walk.counts > 0).at[jnp.where(walk.spare < 0, K, walk.spare)].set(True, mode="drop")
         )
         slot = jnp.argmin(taken)
         following, own = split(seed)

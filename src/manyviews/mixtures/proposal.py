@@ -1,8 +1,9 @@
 """Proposals of a whole component from Gibbs steps with latent positions known.
 
-Given x, a Gibbs step pins μ and W down more than the data do, which know x up to its mean, scale and
-sign only: of n samples, to about n^{-1/2} and (2n)^{-1/2}. The proposals here are that much wider
-in these directions, in all views together, and the signs are drawn.
+Given x, a Gibbs step pins μ and W down more than the data do, which know x up to its mean, scale
+and sign only: of n samples, to about n^{-1/2} and (2n)^{-1/2}. The proposals here are that much
+wider in these directions, in all views together, and the signs are drawn. (With several latent
+dimensions their orientation is free, too; that is not followed, and fewer proposals are good.)
 """
 
 from itertools import product
@@ -67,9 +68,7 @@ def proposed(
     return tuple(found)
 
 
-def log_proposed(
-    new: Parts, old: Parts, sums: Sums, hypers: tuple[Hyper, ...]
-) -> Float[Array, ""]:
+def log_proposed(new: Parts, old: Parts, sums: Sums, hypers: tuple[Hyper, ...]) -> Float[Array, ""]:
     """Log density with which :func:`proposed` draws ``new``."""
     centre = _Centre.of(old, sums, hypers)
     mu = jnp.concatenate([own.mu for own in new])

@@ -3,9 +3,10 @@
 Two samples are drawn. If they are in one component, it may be split between them; if in two, these
 may be merged. Both directions compare the same two things: a division of the samples of these
 components with parameters θ_a and θ_b, and their union with θ_m. Either is proposed from a *launch
-state*, which depends on the two samples and on everything outside of the components at stake, not on
-how things stand inside: a few Gibbs steps from a rough start, made anew for every move. One more
-step, of known density q, leads from there to the proposal, or to the present state on the way back:
+state*, which depends on the two samples and on everything outside of the components at stake, not
+on how things stand inside: a few Gibbs steps from a rough start, made anew for every move. One
+more step, of known density q, leads from there to the proposal, or to the present state on the way
+back:
 
     α = p(split) q(θ_m) / [p(merged) q(θ_a) q(θ_b) q(c)] for a split, and 1/α for a merger.
 
@@ -134,11 +135,9 @@ def launch_state(seed: Array, pair: Pair, hypers: tuple[Hyper, ...], Y: Tables) 
     return jax.lax.scan(step, launch, split(seed, LAUNCH_STEPS))[0]
 
 
-def _rough(
-    pair: Pair, nearer: Bool[Array, " N"], hypers: tuple[Hyper, ...], Y: Tables
-) -> Launch:
+def _rough(pair: Pair, nearer: Bool[Array, " N"], hypers: tuple[Hyper, ...], Y: Tables) -> Launch:
     """Noise of the typical size, no loadings, and x the leading directions of every component."""
-    n, q = len(nearer), hypers[0].gamma.shape[1]
+    q = hypers[0].gamma.shape[1]
     first = _forced(pair, nearer)
 
     def directions(member: Float[Array, " N"]) -> Float[Array, "N q"]:
@@ -160,7 +159,9 @@ def _rough(
         factor = jnp.linalg.cholesky(jnp.linalg.inv(hyper.C))
         parts = (hyper.lam, factor, 2.0 * jnp.sum(jnp.log(jnp.diagonal(factor))), 0.0 * hyper.gamma)
         components.append(Components(*(jnp.broadcast_to(p, (3, *p.shape)) for p in parts)))
-    return Launch(tuple(components), first, jnp.stack([jnp.where(first[:, None], x[0], x[1]), x[2]]))
+    return Launch(
+        tuple(components), first, jnp.stack([jnp.where(first[:, None], x[0], x[1]), x[2]])
+    )
 
 
 # ---------------------------------------------------------------------- parts of both
@@ -183,9 +184,7 @@ def _log_odds(
     return jnp.log(members[0].sum() / members[1].sum()) + density[0] - density[1]
 
 
-def _drawn(
-    pair: Pair, odds: Float[Array, " N"], uniform: Float[Array, " N"]
-) -> Bool[Array, " N"]:
+def _drawn(pair: Pair, odds: Float[Array, " N"], uniform: Float[Array, " N"]) -> Bool[Array, " N"]:
     return _forced(pair, jnp.log(uniform) < jax.nn.log_sigmoid(odds))
 
 
