@@ -23,7 +23,7 @@ from .indicators import update_indicators
 from .latents import draw_latents
 from .numbers import Tape, normals, split, uniforms
 from .renewal import component_sums, draw_numbers, renewed
-from .split_merge import NO_MOVE, split_or_merge
+from .split_merge import no_move, split_or_merge
 
 
 class Trace(NamedTuple):
@@ -63,10 +63,10 @@ def sweep(
     tried = uniforms(seeds[6], 1)[0] <= options.move_rate
     if options.move_rate > 0:  # else there is no need to compile it
         state, move = jax.lax.cond(
-            tried, lambda: split_or_merge(seeds[7], state, Y), lambda: (state, NO_MOVE)
+            tried, lambda: split_or_merge(seeds[7], state, Y), lambda: (state, no_move())
         )
     else:
-        move = NO_MOVE
+        move = no_move()
     state = update_latents(seeds[3], state, Y)
     n_active = jnp.sum(state.counts() > 0)
     alpha = given.concentration_given_rest(seeds[4], state.alpha, n_active, len(state.c))

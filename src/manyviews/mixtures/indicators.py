@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
+from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Bool, Float, Int
 
 from .draws import chi_square_shapes, log_chi_square, log_gamma
@@ -24,21 +24,24 @@ def log_likelihood(
 ) -> Float[Array, " N"]:
     """Log N(y_n | μ_k, W_k W_kᵀ + Ψ_k) of all samples, x_n integrated out.
 
-    By Woodbury with A = FFᵀ: with e = Fᵀ(y - μ), H = FᵀW and I + HᵀH = LLᵀ,
-    the quadratic form is ‖e‖² - ‖L⁻¹Hᵀe‖², and log|C| = 2 log|L| - log|A|.
+    By Woodbury with A = FFᵀ: with e = Fᵀ(y - μ), H = FᵀW, I + HᵀH = LLᵀ and z = (LLᵀ)⁻¹Hᵀe, the
+    quadratic form is ‖e - Hz‖² + ‖z‖², and log|C| = 2 log|L| - log|A|.
     """
     q = components[0].W.shape[2]
     inner, projected = jnp.eye(q), jnp.zeros((len(Y[0]), q))
-    total = jnp.zeros(len(Y[0]))
+    total, whitened = jnp.zeros(()), []
     for table, own in zip(Y, components, strict=True):
         e = (table - own.mu[k]) @ own.factor[k]
         H = own.factor[k].T @ own.W[k]
         inner, projected = inner + H.T @ H, projected + e @ H
         total += 0.5 * own.log_det[k] - 0.5 * table.shape[1] * LOG_2PI
-        total -= 0.5 * jnp.sum(e**2, axis=1)
+        whitened.append((e, H))
     L = jnp.linalg.cholesky(inner)
-    half = solve_triangular(L, projected.T, lower=True)
-    return total - jnp.sum(jnp.log(jnp.diagonal(L))) + 0.5 * jnp.sum(half**2, axis=0)
+    z = cho_solve((L, True), projected.T).T
+    quadratic = jnp.sum(z**2, axis=1)
+    for e, H in whitened:
+        quadratic += jnp.sum((e - z @ H.T) ** 2, axis=1)
+    return total - jnp.sum(jnp.log(jnp.diagonal(L))) - 0.5 * quadratic
 
 
 class _Walk(NamedTuple):

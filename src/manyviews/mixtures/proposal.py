@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import block_diag, solve_triangular
+from jax.scipy.linalg import block_diag, cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
 from . import conditionals as given
@@ -166,6 +166,6 @@ def _scale_error(n: Float[Array, ""], q: int) -> Float[Array, "q q"]:
 def _log_normal(apart: Float[Array, " d"], wide: Float[Array, "d r"]) -> Float[Array, ""]:
     """Log N(apart | 0, I + wide wideᵀ)."""
     L = jnp.linalg.cholesky(jnp.eye(wide.shape[1]) + wide.T @ wide)
-    half = solve_triangular(L, wide.T @ apart, lower=True)
-    quadratic = jnp.sum(apart**2) - jnp.sum(half**2)
+    along = cho_solve((L, True), wide.T @ apart)
+    quadratic = jnp.sum((apart - wide @ along) ** 2) + jnp.sum(along**2)  # no cancellation
     return -jnp.sum(jnp.log(jnp.diagonal(L))) - 0.5 * quadratic - 0.5 * len(apart) * LOG_2PI

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int
@@ -60,7 +59,9 @@ class Move(NamedTuple):
     no_room: Bool[Array, ""]
 
 
-NO_MOVE = Move(np.asarray(False), np.asarray(0.0), np.asarray(False))
+def no_move() -> Move:
+    """None was tried."""
+    return Move(jnp.asarray(False), jnp.zeros(()), jnp.asarray(False))
 
 
 def split_or_merge(seed: Array, state: State, Y: Tables) -> tuple[State, Move]:
@@ -79,9 +80,8 @@ def split_or_merge(seed: Array, state: State, Y: Tables) -> tuple[State, Move]:
     chosen = jax.nn.log_sigmoid(jnp.where(first, odds, -odds))
     free = pair.inside & (jnp.arange(len(first)) != pair.i) & (jnp.arange(len(first)) != pair.j)
     log_q_division = jnp.sum(jnp.where(free, chosen, 0.0))
-    log_prior = sum(
-        log_components(own, hyper) for own, hyper in zip(after, state.hyper, strict=True)
-    )
+    pairs = zip(after, state.hyper, strict=True)
+    log_prior = jnp.sum(jnp.stack([log_components(own, hyper) for own, hyper in pairs]), axis=0)
     sizes = jnp.stack([jnp.sum(pair.inside & first), jnp.sum(pair.inside & ~first)])
     log_p = jnp.log(state.alpha) + gammaln(sizes).sum() - gammaln(sizes.sum())
     log_p += log_prior[0] + log_prior[1] - log_prior[2]
