@@ -89,7 +89,10 @@ def run_chain(
     options: ChainOptions,
     report: Callable[[int, int], None] | None = None,
 ) -> Chain:
-    """Sweep in blocks of ``thin``; after the burn-in keep the state at the end of each."""
+    """Sweep in blocks of ``thin``; after the burn-in keep the state at the end of each.
+
+    Clusters are split and merged during the burn-in only.
+    """
     seed = as_seed(number)
     tables = tuple(jnp.asarray(table) for table in Y)
     masks = None if missing is None else tuple(jnp.asarray(mask) for mask in missing)
@@ -98,7 +101,8 @@ def run_chain(
     while done < options.n_sweeps:
         seed, own, new = split(seed, 3)
         size = min(options.thin, options.n_sweeps - done)
-        after, filled, trace = run_sweeps(own, state, tables, masks, prior, size, options.sweep)
+        kind = options.sweep if done < options.burn_in else options.sweep._replace(move_rate=0.0)
+        after, filled, trace = run_sweeps(own, state, tables, masks, prior, size, kind)
         if bool(trace.overflow.any()):  # a block without room is thrown away and run again
             state = with_more_slots(state)
             continue

@@ -54,7 +54,7 @@ class DirichletPCCA(MixtureEstimator):
     n_auxiliary : int, default=3
         New components from the prior that a sweep offers to the samples (Neal's algorithm 8).
     move_rate : float, default=0.5
-        How often, per sweep, a move is tried that splits a cluster or merges two.
+        How often, per sweep of the burn-in, a move is tried that splits a cluster or merges two.
     start : {"spread", "one"}, default="spread"
         Chains start from k-means clusterings of 4, 6, 8, 12, 4, … clusters, so that they
         disagree at first; or all from one cluster. Sweeps open clusters rarely: a chain from
