@@ -158,3 +158,47 @@ def test_the_errors_of_the_text_are_found(monkeypatch, mistake):
 
         monkeypatch.setattr(given, "loading_precision_given_rest", wrong)
     assert np.nanmax(np.abs(z_scores())) > 6.0
+
+
+def test_a_pass_over_indicators_leaves_the_posterior_of_partitions():
+    """Three samples, hyperparameters fixed: shares of the five partitions against integration."""
+    alpha = 1.2
+    hypers = tuple(
+        hierarchy.Hyper(jnp.zeros(1), 0.5 * jnp.eye(1), 0.5 * jnp.eye(1), jnp.asarray(4.0),
+                        jnp.asarray(1.0), jnp.zeros((1, 1))) for _ in range(2)
+    )  # fmt: skip
+    Y = (jnp.array([[0.0], [0.6], [2.5]]), jnp.array([[0.3], [0.2], [-1.5]]))
+    state = hierarchy.State((), hypers, jnp.zeros((3, 1)), jnp.array([0, 0, 1]), jnp.asarray(alpha))
+    state = state._replace(components=indicators.draw_auxiliary(as_seed(3), state, 7))
+    fresh = indicators.draw_auxiliary(as_seed(9), state, 200_000)
+    density = jax.jit(lambda ks: jax.lax.map(lambda k: indicators.log_likelihood(Y, fresh, k), ks))(
+        jnp.arange(200_000)
+    )
+    parts = np.exp(np.asarray(density)).reshape(20, -1, 3)
+
+    def evidence(*samples):
+        return parts[:, :, list(samples)].prod(axis=2).mean(axis=1)
+
+    one, two, three = evidence(0), evidence(1), evidence(2)
+    weights = np.stack([
+        2.0 * alpha * evidence(0, 1, 2), alpha**2 * evidence(0, 1) * three,
+        alpha**2 * evidence(0, 2) * two, alpha**2 * evidence(1, 2) * one,
+        alpha**3 * one * two * three,
+    ])  # fmt: skip
+    shares = weights / weights.sum(axis=0)
+
+    def step(state, seed):
+        state, _, overflow = indicators.update_indicators(seed, state, Y, H)
+        a, b, c = state.c
+        pairs = (1 * (a == b) + 2 * (a == c) + 4 * (b == c)) % 7  # 0: all differ; 7: all agree
+        return state, (jnp.where((a == b) & (b == c), 7, pairs), overflow)
+
+    run = jax.jit(lambda seeds: jax.lax.scan(step, state, seeds)[1])
+    found, overflow = run(split(as_seed(77), 200_000))
+    assert not overflow.any()
+    batches = np.stack([
+        (np.asarray(found).reshape(25, -1) == kind).mean(axis=1) for kind in (7, 1, 2, 4, 0)
+    ])  # fmt: skip
+    error = np.hypot(batches.std(axis=1, ddof=1) / 5.0, shares.std(axis=1, ddof=1) / np.sqrt(20))
+    z = (batches.mean(axis=1) - shares.mean(axis=1)) / error
+    assert np.abs(z).max() < 4.5
