@@ -18,6 +18,7 @@ NAMES = (
     "new_points",
     "dynamics",
     "explore",
+    "gibbs",
     "uncertain",
     "points",
 )

@@ -17,7 +17,7 @@ from .thesis_mixture_pictures import draw_chain, draw_densities, draw_fits
 
 NOISE = 0.05
 N_TRAIN, N_TEST = 150, 500
-CLUSTERS = (1, 3, 10)
+CLUSTERS = (1, 3, 6, 10, 20)
 PUBLISHED_CLUSTERS = 4.0
 
 
@@ -58,7 +58,7 @@ def run(setting: Setting) -> list[Row]:
                 if name.startswith("DP"):
                     draw_densities(setting, name, model, train, test)
                 if hasattr(model, "trace_"):
-                    draw_chain(setting, model)
+                    draw_chain(setting, name, model)
     rows = [
         summarise(
             name, measure, found, seconds=seconds[name] / setting.seeds,

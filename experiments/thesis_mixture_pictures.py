@@ -36,7 +36,7 @@ def draw_densities(setting: Setting, name: str, model: object, train: dict, test
     save(setting, figure, f"thesis-mixture-predictive-{slug(name)}")
 
 
-def draw_chain(setting: Setting, model: object) -> None:
+def draw_chain(setting: Setting, name: str, model: object) -> None:
     """Trace of the number of clusters, and its posterior (Fig. 5.7, 5.10)."""
     figure = Figure(figsize=(11, 3.5), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(3, 1))
@@ -47,7 +47,7 @@ def draw_chain(setting: Setting, model: object) -> None:
     share = model.n_clusters_posterior()
     right.bar(share.index, share.to_numpy(), color=COLOURS[0])
     right.set(xlabel="clusters", ylabel="posterior probability")
-    save(setting, figure, "thesis-mixture-chain")
+    save(setting, figure, f"thesis-mixture-chain-{slug(name)}")
 
 
 def save(setting: Setting, figure: Figure, name: str) -> None:

@@ -13,6 +13,8 @@ from manyviews.errors import ConvergenceWarning, OptionError
 from manyviews.mixtures import chains, dirichlet_pcca, factors
 from manyviews.mixtures.convergence import split_r_hat
 from manyviews.mixtures.hierarchy import make_prior
+from manyviews.mixtures.indicators import draw_auxiliary
+from manyviews.mixtures.numbers import as_seed
 from manyviews.mixtures.partitions import representative, similarity
 from manyviews.mixtures.starts import kmeans_labels, local_pcca
 from manyviews.mixtures.variational import Posterior
@@ -108,6 +110,39 @@ def test_predictions_average_over_the_posterior(sampled, tmp_path):
     modes = model.predict_modes({"a": new["a"][:3]}, "b")
     np.testing.assert_allclose(modes.weights.sum(axis=1), 1.0, atol=0.02)
     np.testing.assert_array_equal(model.predict_cluster(views), model.labels_)
+
+
+def test_far_from_all_data_predictions_are_as_wide_as_the_clusters_lie_apart(sampled):
+    """A sample unlike all others is of a new cluster, of which another view's mean is unknown.
+
+    The draws of the base measure have the heaviest tails, and decide; whichever it is, its variance
+    of the other view is R⁻¹ + Ψ at least, R⁻¹ being the spread of the clusters' means.
+    """
+    model, views = sampled
+    near = model.predict({"a": views["a"]}, "b", return_std=True)[1]
+    far = np.array([[40.0, -40.0], [-60.0, 0.0], [400.0, 0.0], [0.0, 400.0]])
+    std = model.predict({"a": far}, "b", return_std=True)[1]
+    assert (std > 2 * near.mean(axis=0)).all()
+    assert (std > 0.5 * views["b"].std(axis=0)).all()
+
+
+def test_the_component_of_none_of_these_is_the_base_measure():
+    """W and Ψ are drawn; μ ~ N(λ, R⁻¹) is integrated out."""
+    views, labels = two_clusters()
+    Y = [views["a"], views["b"]]
+    local = local_pcca(np.concatenate(Y, axis=1), labels, (2, 2), 1, 1e-6)
+    state = chains.first_state(Y, labels, local, make_prior(Y, 1.0, 1e-6),
+                               np.random.RandomState(0))  # fmt: skip
+    mixture = chains.as_mixture(state, as_seed(7))
+    assert len(mixture.means) == 3
+    expected = np.array([30.0, 30.0, 1.0]) / 61.0  # α₀ is one
+    np.testing.assert_allclose(np.exp(mixture.log_weights), expected)
+    drawn = draw_auxiliary(as_seed(7), state, 1)
+    for part, new, hyper in zip((slice(0, 2), slice(2, 4)), drawn, state.hyper, strict=True):
+        np.testing.assert_allclose(mixture.means[-1, part], hyper.lam)
+        np.testing.assert_allclose(mixture.loadings[-1, part], new.W[0], rtol=1e-12)
+        noise = np.linalg.inv(new.precision()[0]) + np.linalg.inv(hyper.R)
+        np.testing.assert_allclose(mixture.noise[-1, part, part], noise, rtol=1e-8)
 
 
 def test_the_same_seed_gives_the_same_chain(sampled):

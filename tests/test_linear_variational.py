@@ -177,3 +177,39 @@ def test_more_restarts_never_end_lower(rng):
     three = GroupFactorAnalysis(6, n_restarts=3, random_state=0).fit(tables)
     assert three.lower_bound_ >= one.lower_bound_
     assert len(three.fit_info_.restart_bounds) == 3
+
+
+def lacking_views(seed=0, n=60, n_lacking=20):
+    """One shared signal, and more of view a's own than three factors can hold."""
+    rng = np.random.default_rng(seed)
+    shared, own = rng.normal(size=(n, 1)), rng.normal(size=(n, 12))
+    a = shared @ (0.3 * rng.normal(size=(1, 300))) + own @ (0.5 * rng.normal(size=(12, 300)))
+    a = a + 0.5 * rng.normal(size=a.shape)
+    b = shared @ rng.normal(size=(1, 40)) + 0.3 * rng.normal(size=(n, 40))
+    hidden = b.copy()
+    hidden[:n_lacking] = np.nan
+    return {"a": a, "b": hidden}, b
+
+
+def test_samples_that_lack_views_are_placed_but_not_learnt_from():
+    """Else their positions follow what three factors leave of view a, and view b is noise."""
+    errors = {"all": [], "auto": []}
+    for seed in range(4):
+        views, b = lacking_views(seed)
+        for option, found in errors.items():
+            model = GroupFactorAnalysis(3, learn_from=option, random_state=0).fit(views)
+            assert model.learnt_from_.sum() == (60 if option == "all" else 40)
+            found.append(np.sqrt(np.mean((model.impute()["b"][:20] - b[:20]) ** 2)))
+    assert np.mean(errors["auto"]) < 0.6 * np.mean(errors["all"])
+
+
+def test_which_samples_loadings_are_learnt_from():
+    views, _ = lacking_views(n_lacking=40)
+    assert GroupFactorAnalysis(3, max_iter=5, tol=1.0).fit(views).learnt_from_.all()  # a third
+    views, _ = lacking_views(n_lacking=20)
+    assert (
+        GroupFactorAnalysis(20, max_iter=5, tol=1.0).fit(views).learnt_from_.all()
+    )  # many factors
+    views["a"][20:] = np.nan
+    with pytest.raises(OptionError, match="of which there are 0"):
+        GroupFactorAnalysis(3, learn_from="complete").fit(views)

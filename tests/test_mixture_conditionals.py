@@ -207,14 +207,6 @@ def test_conditional_of_an_indicator(problem):
     np.testing.assert_allclose(np.diff(log_prior), np.diff(weights), atol=1e-10)
 
 
-def test_many_components_with_one_sample_each(problem):
-    _, state, Y = problem
-    drawn = indicators.draw_auxiliary(numbers.as_seed(3), state, N)
-    own = indicators.own_log_likelihood(Y, drawn)
-    one_by_one = [indicators.log_likelihood(Y, drawn, n)[n] for n in range(N)]
-    np.testing.assert_allclose(own, one_by_one, rtol=1e-10)
-
-
 def test_concentration_has_its_conditional(problem):
     n_active, n = 3, 14
 

@@ -22,6 +22,7 @@ from manyviews.mixtures.numbers import as_seed, normals, split, uniforms
 pytestmark = pytest.mark.slow
 
 N, Q, SIZES, H = 5, 2, (1, 2), 2
+SLOTS = N + H + 1  # room for all
 CHAIN, PRIOR_DRAWS, BATCHES = 100_000, 60_000, 25
 LEAST = 2.0  # of β - m + 1
 
@@ -56,7 +57,7 @@ def draw_data(key, state):
 
 
 def draw_prior(key, prior):
-    """Hyperparameters, then N components at most, then seats in the restaurant, then data."""
+    """Hyperparameters, then components, then seats in the restaurant, then data."""
     keys = split(key, 7)
     hyper = tuple(
         hierarchy.draw_hyper(own, view, prior.tau, Q)
@@ -79,7 +80,7 @@ def draw_prior(key, prior):
         c = c.at[n].set(jnp.searchsorted(jnp.cumsum(weights), uniform[n]).clip(0, N - 1))
     x = normals(keys[3], N * Q).reshape(N, Q)
     state = hierarchy.State((), hyper, x, c, alpha)
-    state = state._replace(components=indicators.draw_auxiliary(keys[4], state, N))
+    state = state._replace(components=indicators.draw_auxiliary(keys[4], state, SLOTS))
     return state, draw_data(keys[5], state)
 
 
@@ -113,7 +114,7 @@ def z_scores(seed=0):
     def successive(carry, key):
         sweep_key, data_key = split(key)
         state, Y = carry
-        state, _, trace = gibbs.sweep(sweep_key, state, Y, None, prior, H)
+        state, _, trace = gibbs.sweep(sweep_key, state, Y, None, prior, gibbs.SweepOptions(H, 0.8))
         Y = draw_data(data_key, state)
         return (state, Y), (features(state, Y), trace.overflow)
 
@@ -121,7 +122,8 @@ def z_scores(seed=0):
     exact = np.asarray(jax.jit(lambda k: jax.lax.map(independent, k))(
         split(keys[0], PRIOR_DRAWS)))  # fmt: skip
     run = jax.jit(lambda start, ks: jax.lax.scan(successive, start, ks)[1])
-    chain, _ = run(draw_prior(keys[1], prior), split(keys[2], CHAIN))
+    chain, overflow = run(draw_prior(keys[1], prior), split(keys[2], CHAIN))
+    assert not overflow.any()
     batches = np.asarray(chain).reshape(BATCHES, -1, chain.shape[1]).mean(axis=1)
     error = np.sqrt(batches.var(axis=0, ddof=1) / BATCHES + exact.var(axis=0) / PRIOR_DRAWS)
     return (batches.mean(axis=0) - exact.mean(axis=0)) / error
@@ -156,3 +158,47 @@ def test_the_errors_of_the_text_are_found(monkeypatch, mistake):
 
         monkeypatch.setattr(given, "loading_precision_given_rest", wrong)
     assert np.nanmax(np.abs(z_scores())) > 6.0
+
+
+def test_a_pass_over_indicators_leaves_the_posterior_of_partitions():
+    """Three samples, hyperparameters fixed: shares of the five partitions against integration."""
+    alpha = 1.2
+    hypers = tuple(
+        hierarchy.Hyper(jnp.zeros(1), 0.5 * jnp.eye(1), 0.5 * jnp.eye(1), jnp.asarray(4.0),
+                        jnp.asarray(1.0), jnp.zeros((1, 1))) for _ in range(2)
+    )  # fmt: skip
+    Y = (jnp.array([[0.0], [0.6], [2.5]]), jnp.array([[0.3], [0.2], [-1.5]]))
+    state = hierarchy.State((), hypers, jnp.zeros((3, 1)), jnp.array([0, 0, 1]), jnp.asarray(alpha))
+    state = state._replace(components=indicators.draw_auxiliary(as_seed(3), state, 7))
+    fresh = indicators.draw_auxiliary(as_seed(9), state, 200_000)
+    density = jax.jit(lambda ks: jax.lax.map(lambda k: indicators.log_likelihood(Y, fresh, k), ks))(
+        jnp.arange(200_000)
+    )
+    parts = np.exp(np.asarray(density)).reshape(20, -1, 3)
+
+    def evidence(*samples):
+        return parts[:, :, list(samples)].prod(axis=2).mean(axis=1)
+
+    one, two, three = evidence(0), evidence(1), evidence(2)
+    weights = np.stack([
+        2.0 * alpha * evidence(0, 1, 2), alpha**2 * evidence(0, 1) * three,
+        alpha**2 * evidence(0, 2) * two, alpha**2 * evidence(1, 2) * one,
+        alpha**3 * one * two * three,
+    ])  # fmt: skip
+    shares = weights / weights.sum(axis=0)
+
+    def step(state, seed):
+        state, _, overflow = indicators.update_indicators(seed, state, Y, H)
+        a, b, c = state.c
+        pairs = (1 * (a == b) + 2 * (a == c) + 4 * (b == c)) % 7  # 0: all differ; 7: all agree
+        return state, (jnp.where((a == b) & (b == c), 7, pairs), overflow)
+
+    run = jax.jit(lambda seeds: jax.lax.scan(step, state, seeds)[1])
+    found, overflow = run(split(as_seed(77), 200_000))
+    assert not overflow.any()
+    batches = np.stack([
+        (np.asarray(found).reshape(25, -1) == kind).mean(axis=1) for kind in (7, 1, 2, 4, 0)
+    ])  # fmt: skip
+    error = np.hypot(batches.std(axis=1, ddof=1) / 5.0, shares.std(axis=1, ddof=1) / np.sqrt(20))
+    z = (batches.mean(axis=1) - shares.mean(axis=1)) / error
+    assert np.abs(z).max() < 4.5

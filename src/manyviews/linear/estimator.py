@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from ..data import Scaling
 from ..errors import ConvergenceWarning, OptionError
@@ -47,11 +47,17 @@ class LinearEstimator(FittedModel):
         def _scalings(self) -> tuple[Scaling, ...]: ...
 
     def _publish(
-        self, model: LinearGaussian, data: Tables, info: FitInfo, warn: bool = True
+        self,
+        model: LinearGaussian,
+        data: Tables,
+        info: FitInfo,
+        warn: bool = True,
+        rows: Bool[np.ndarray, " N"] | slice = slice(None),
     ) -> Float[np.ndarray, "K Q"]:
         """Set the fitted attributes that every model has; return the normalised relevance.
 
         Relevance is the mean square of a view's loadings on a dimension, the largest being one.
+        The bound is that of some rows.
         """
         self.core_, self.fit_info_ = LinearCore(model, tuple(data)), info
         q = model.infer(data)[0]
@@ -65,7 +71,7 @@ class LinearEstimator(FittedModel):
             [np.nanvar(Y) / variance for Y, variance in zip(data, noise, strict=True)]
         )
         pairs = zip(self._scalings, data, strict=True)
-        jacobian = sum(float(scaling.log_jacobian(Y).sum()) for scaling, Y in pairs)
+        jacobian = sum(float(scaling.log_jacobian(Y[rows]).sum()) for scaling, Y in pairs)
         self.lower_bound_ = float(info.bound_trace[-1]) - jacobian
         self.n_iter_ = max(1, len(info.bound_trace) - 1)
         if warn and not info.converged:

@@ -4,6 +4,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+from jaxtyping import Bool
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -12,9 +13,12 @@ from ..inference.independence import independent_share
 from ..io import register_record
 from .estimator import fit_info, refuse_thin_columns
 from .many_views import LinearViews
+from .patterns import Tables
 from .pcca import VIEWS_CONSTRAINTS
 from .starts import starting_positions
 from .variational import variational_factors
+
+LEAST_PER_FACTOR = 3  # complete samples
 
 
 @register_record
@@ -41,6 +45,13 @@ class GroupFactorAnalysis(LinearViews):
         Divide each centred view by one number, by one per column, or not at all.
     align : {"union", "intersection"}, default="union"
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
+    learn_from : {"auto", "complete", "all"}, default="auto"
+        Whether samples that lack whole views take part in learning the loadings, or only get
+        latent positions. Where a sample lacks a view, the factors it would have pinned down
+        are free to follow whatever the other views have left over, and loadings adapt to
+        that; predictions of the missing views then are noise (see the documentation).
+        ``"auto"`` learns from samples with all views if these are at least half of all
+        samples, and three for every factor; else from all.
     evidence_power : float, "auto" or dict by view, default=1.0
         Exponent, at most one, of what a view's values say of the latent position of a sample,
         after the fit; as in :class:`~manyviews.MRD`. Where residuals are correlated, one makes
@@ -58,8 +69,10 @@ class GroupFactorAnalysis(LinearViews):
         Mean square of the loadings, the largest of a view being one.
     latent_mean_, latent_std_, n_active_, fit_info_, view_names_
         As in :class:`~manyviews.MRD`, for the factors kept.
+    learnt_from_ : ndarray of bool
+        The samples that the loadings were learnt from.
     lower_bound_ : float
-        Lower bound on the log evidence.
+        Lower bound on the log evidence of these samples.
 
     Examples
     --------
@@ -79,6 +92,7 @@ class GroupFactorAnalysis(LinearViews):
     _parameter_constraints: dict[str, list[Any]] = {
         **VIEWS_CONSTRAINTS,
         "noise": [StrOptions({"column", "view"})],
+        "learn_from": [StrOptions({"auto", "complete", "all"})],
         "evidence_power": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"}), dict],
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -93,6 +107,7 @@ class GroupFactorAnalysis(LinearViews):
         noise: str = "view",
         scaling: str | dict[str, str] = "view",
         align: str = "union",
+        learn_from: str = "auto",
         evidence_power: float | str | dict[str, float | str] = 1.0,
         n_restarts: int = 1,
         max_iter: int = 2000,
@@ -103,6 +118,7 @@ class GroupFactorAnalysis(LinearViews):
         self.noise = noise
         self.scaling = scaling
         self.align = align
+        self.learn_from = learn_from
         self.evidence_power = evidence_power
         self.n_restarts = n_restarts
         self.max_iter = max_iter
@@ -115,13 +131,15 @@ class GroupFactorAnalysis(LinearViews):
         n_samples = len(tables[0])
         most = min(sum(min(Y.shape) for Y in tables), n_samples - 1)
         n_components = min(10, most) if self.n_components is None else int(self.n_components)
+        self.learnt_from_ = self._learning_rows(tables, n_components)
+        learnt = [Y[self.learnt_from_] for Y in tables]
         if self.noise == "column":
-            for Y, name, columns in zip(tables, self.view_names_, self.columns_, strict=True):
+            for Y, name, columns in zip(learnt, self.view_names_, self.columns_, strict=True):
                 refuse_thin_columns(Y, n_components, name, columns, "view")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         results = [
             variational_factors(
-                tables, starting_positions(tables, n_components, restart, rng),
+                learnt, starting_positions(learnt, n_components, restart, rng),
                 shared_noise=self.noise == "view", max_iter=self.max_iter, tol=self.tol,
             )
             for restart in range(self.n_restarts)
@@ -131,8 +149,22 @@ class GroupFactorAnalysis(LinearViews):
         info = fit_info(
             best.bounds, seconds, best.converged, [result.bounds[-1] for result in results]
         )
-        self.relevance_values_ = self._publish(best.model, tables, info)
+        self.relevance_values_ = self._publish(best.model, tables, info, rows=self.learnt_from_)
         return self
+
+    def _learning_rows(self, tables: Tables, n_components: int) -> Bool[np.ndarray, " N"]:
+        """The samples that the loadings are learnt from."""
+        present = np.all([~np.isnan(Y).all(axis=1) for Y in tables], axis=0)
+        n_complete, n_samples = int(present.sum()), len(present)
+        if self.learn_from == "complete" and n_complete < 2:
+            raise OptionError(
+                f"learn_from='complete' needs samples with all views, of which there are "
+                f"{n_complete}: use learn_from='all'"
+            )
+        enough = 2 * n_complete >= n_samples and n_complete >= LEAST_PER_FACTOR * n_components
+        if self.learn_from == "complete" or (self.learn_from == "auto" and enough):
+            return present
+        return np.ones(n_samples, dtype=bool)
 
     def _powers(self) -> list[float] | None:
         asked = self._by_view(self.evidence_power, "evidence_power", 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..errors import FactorisationError
-from .gibbs import Trace, run_sweeps
+from .gibbs import SweepOptions, Trace, run_sweeps
 from .hierarchy import Components, Hyper, Prior, State
 from .indicators import draw_auxiliary
 from .joint import JointMixture
@@ -29,7 +29,7 @@ class ChainOptions:
     n_sweeps: int
     burn_in: int
     thin: int
-    n_auxiliary: int
+    sweep: SweepOptions
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,10 @@ def run_chain(
     options: ChainOptions,
     report: Callable[[int, int], None] | None = None,
 ) -> Chain:
-    """Sweep in blocks of ``thin``; after the burn-in keep the state at the end of each."""
+    """Sweep in blocks of ``thin``; after the burn-in keep the state at the end of each.
+
+    Clusters are split and merged during the burn-in only.
+    """
     seed = as_seed(number)
     tables = tuple(jnp.asarray(table) for table in Y)
     masks = None if missing is None else tuple(jnp.asarray(mask) for mask in missing)
@@ -98,9 +101,8 @@ def run_chain(
     while done < options.n_sweeps:
         seed, own, new = split(seed, 3)
         size = min(options.thin, options.n_sweeps - done)
-        after, filled, trace = run_sweeps(
-            own, state, tables, masks, prior, size, options.n_auxiliary
-        )
+        kind = options.sweep if done < options.burn_in else options.sweep._replace(move_rate=0.0)
+        after, filled, trace = run_sweeps(own, state, tables, masks, prior, size, kind)
         if bool(trace.overflow.any()):  # a block without room is thrown away and run again
             state = with_more_slots(state)
             continue
@@ -122,21 +124,28 @@ def run_chain(
 
 
 def as_mixture(state: State, seed: jax.Array) -> JointMixture:
-    """The predictive mixture of one state: weights N_k / (N + α₀), and α₀ / (N + α₀) for a draw
-    from the base measure: the component of a sample unlike all others (5.109 corrected).
+    """The predictive mixture of one state: weights N_k / (N + α₀), and α₀ / (N + α₀) for the
+    base measure: the component of a sample unlike all others (5.109 corrected).
+
+    Of the base measure W and Ψ are drawn, and μ ~ N(λ, R⁻¹) is integrated out: the noise of a view
+    is Ψ + R⁻¹. So what such a sample says of one view never makes another more certain than the
+    spread of the clusters' means.
     """
     counts = np.asarray(state.counts())
     active = np.flatnonzero(counts)
     fresh = _draw_one(seed, state)
     weights = np.append(counts[active], float(state.alpha)) / (len(state.c) + float(state.alpha))
     means, loadings, noises = [], [], []
-    for own, new in zip(state.components, fresh, strict=True):
+    for own, new, hyper in zip(state.components, fresh, state.hyper, strict=True):
+        new = new._replace(mu=hyper.lam[None])
         parts = [np.concatenate([np.asarray(a)[active], np.asarray(b)])
                  for a, b in zip(own, new, strict=True)]  # fmt: skip
         inverse = np.linalg.inv(parts[1])
+        noise = inverse.transpose(0, 2, 1) @ inverse
+        noise[-1] += np.linalg.inv(hyper.R)
         means.append(parts[0])
         loadings.append(parts[3])
-        noises.append(inverse.transpose(0, 2, 1) @ inverse)
+        noises.append(noise)
     width = sum(noise.shape[1] for noise in noises)
     noise = np.zeros((len(weights), width, width))
     start = 0
@@ -166,7 +175,14 @@ def _padded(part: np.ndarray, slots: int) -> np.ndarray:
 
 def _named(trace: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The trace by name, one entry for every view where it has one."""
-    single = ("n_clusters", "concentration", "log_likelihood", "largest_share")
+    single = (
+        "n_clusters",
+        "concentration",
+        "log_likelihood",
+        "log_joint",
+        "largest_share",
+        "moved",
+    )
     values = {name: trace[name] for name in single}
     for view in range(trace["beta"].shape[1]):
         values[f"noise_df[{view}]"] = trace["beta"][:, view]

@@ -15,6 +15,7 @@ from ..errors import ConvergenceWarning, OptionError
 from ..io import register_record
 from .chains import ChainOptions, first_state, run_chain
 from .convergence import as_inference_data, split_r_hat, summary
+from .gibbs import SweepOptions
 from .hierarchy import make_prior
 from .joint import JointMixture, average
 from .partitions import representative, similarity
@@ -51,7 +52,9 @@ class DirichletPCCA(MixtureEstimator):
     thin : int, default=10
         Keep every so many-th state.
     n_auxiliary : int, default=3
-        New components offered to every sample in each sweep (Neal's algorithm 8).
+        New components from the prior that a sweep offers to the samples (Neal's algorithm 8).
+    move_rate : float, default=0.5
+        How often, per sweep of the burn-in, a move is tried that splits a cluster or merges two.
     start : {"spread", "one"}, default="spread"
         Chains start from k-means clusterings of 4, 6, 8, 12, 4, … clusters, so that they
         disagree at first; or all from one cluster. Sweeps open clusters rarely: a chain from
@@ -93,6 +96,7 @@ class DirichletPCCA(MixtureEstimator):
         "burn_in": [Interval(Integral, 0, None, closed="left"), None],
         "thin": [Interval(Integral, 1, None, closed="left")],
         "n_auxiliary": [Interval(Integral, 1, None, closed="left")],
+        "move_rate": [Interval(Real, 0, 1, closed="both")],
         "start": [StrOptions({"spread", "one"})],
         "loading_mean_precision": [Interval(Real, 0, None, closed="neither")],
         "max_clusters": [Interval(Integral, 1, None, closed="left")],
@@ -116,6 +120,7 @@ class DirichletPCCA(MixtureEstimator):
         burn_in: int | None = None,
         thin: int = 10,
         n_auxiliary: int = 3,
+        move_rate: float = 0.5,
         start: str = "spread",
         loading_mean_precision: float = 1.0,
         max_clusters: int = 20,
@@ -134,6 +139,7 @@ class DirichletPCCA(MixtureEstimator):
         self.burn_in = burn_in
         self.thin = thin
         self.n_auxiliary = n_auxiliary
+        self.move_rate = move_rate
         self.start = start
         self.loading_mean_precision = loading_mean_precision
         self.max_clusters = max_clusters
@@ -171,7 +177,8 @@ class DirichletPCCA(MixtureEstimator):
         burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
         if burn_in >= self.n_sweeps:
             raise OptionError(f"burn_in={burn_in} leaves nothing of n_sweeps={self.n_sweeps}")
-        options = ChainOptions(self.n_sweeps, burn_in, self.thin, self.n_auxiliary)
+        sweep = SweepOptions(int(self.n_auxiliary), float(self.move_rate))
+        options = ChainOptions(self.n_sweeps, burn_in, self.thin, sweep)
         prior = make_prior(tables, self.loading_mean_precision, RIDGE)
         holes = [np.isnan(table) for table in tables]
         missing = holes if any(hole.any() for hole in holes) else None

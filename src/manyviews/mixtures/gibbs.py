@@ -16,13 +16,14 @@ from .draws import (
     log_chi_square,
     log_gamma,
     slice_sample,
-    small_cholesky,
-    small_inverse,
     wishart_factor,
 )
-from .hierarchy import Components, Hyper, Prior, State, Tables, n_normals
+from .hierarchy import Components, Hyper, Prior, State, Tables, log_prior, n_normals
 from .indicators import update_indicators
-from .numbers import Tape, normals, split
+from .latents import draw_latents
+from .numbers import Tape, normals, split, uniforms
+from .renewal import component_sums, draw_numbers, renewed
+from .split_merge import no_move, split_or_merge
 
 
 class Trace(NamedTuple):
@@ -31,39 +32,63 @@ class Trace(NamedTuple):
     n_clusters: Array
     concentration: Array
     log_likelihood: Array
+    log_joint: Array
     beta: Array
     loading_precision: Array
     largest_share: Array
+    moved: Array
     overflow: Array
 
 
+class SweepOptions(NamedTuple):
+    """Auxiliary components, and how probable an attempt to split or merge is in every sweep."""
+
+    n_auxiliary: int
+    move_rate: float
+
+
 def sweep(
-    seed: Array, state: State, Y: Tables, missing: tuple[Array, ...] | None, prior: Prior, h: int
+    seed: Array,
+    state: State,
+    Y: Tables,
+    missing: tuple[Array, ...] | None,
+    prior: Prior,
+    options: SweepOptions,
 ) -> tuple[State, Tables, Trace]:
-    """Parameters, hyperparameters, indicators, latents, α₀, and missing values."""
-    seeds = split(seed, 6)
+    """Parameters, hyperparameters, indicators, a split or merger, x, α₀, missing values."""
+    seeds = split(seed, 8)
     state = update_components(seeds[0], state, Y)
     state = update_hyper(seeds[1], state, prior)
-    state, likelihood, overflow = update_indicators(seeds[2], state, Y, h)
+    state, likelihood, overflow = update_indicators(seeds[2], state, Y, options.n_auxiliary)
+    tried = uniforms(seeds[6], 1)[0] <= options.move_rate
+    if options.move_rate > 0:  # else there is no need to compile it
+        state, move = jax.lax.cond(
+            tried, lambda: split_or_merge(seeds[7], state, Y), lambda: (state, no_move())
+        )
+    else:
+        move = no_move()
     state = update_latents(seeds[3], state, Y)
     n_active = jnp.sum(state.counts() > 0)
     alpha = given.concentration_given_rest(seeds[4], state.alpha, n_active, len(state.c))
     state = state._replace(alpha=alpha)
     if missing is not None:
         Y = update_missing(seeds[5], state, Y, missing)
+    likelihood = likelihood + move.gain
     trace = Trace(
         n_active,
         alpha,
         likelihood,
+        likelihood + log_prior(prior, state),  # x integrated out
         jnp.stack([hyper.beta for hyper in state.hyper]),
         jnp.stack([hyper.v for hyper in state.hyper]),
         jnp.max(state.counts()) / len(state.c),
-        overflow,
+        1.0 * move.accepted,
+        overflow | move.no_room,
     )
     return state, Y, trace
 
 
-@partial(jax.jit, static_argnames=("n_sweeps", "n_auxiliary"))
+@partial(jax.jit, static_argnames=("n_sweeps", "options"))
 def run_sweeps(
     seed: Array,
     state: State,
@@ -71,12 +96,12 @@ def run_sweeps(
     missing: tuple[Array, ...] | None,
     prior: Prior,
     n_sweeps: int,
-    n_auxiliary: int,
+    options: SweepOptions,
 ) -> tuple[State, Tables, Trace]:
     """Several sweeps in one compiled loop; returns the last state, and the trace of all."""
 
     def once(carry: tuple[State, Tables], own: Array) -> tuple[tuple[State, Tables], Trace]:
-        state, Y, trace = sweep(own, *carry, missing, prior, n_auxiliary)
+        state, Y, trace = sweep(own, *carry, missing, prior, options)
         return (state, Y), trace
 
     (state, Y), trace = jax.lax.scan(once, (state, Y), split(seed, n_sweeps))
@@ -86,55 +111,25 @@ def run_sweeps(
 # ---------------------------------------------------------------------- parameters
 
 
-def component_sums(
-    member: Float[Array, " N"], table: Float[Array, "N m"], x: Float[Array, "N q"]
-) -> given.Sums:
-    """The sums of the samples of one component (member is one for these, else zero)."""
-    m = table.shape[1]
-    rows = jnp.concatenate([jnp.ones((len(table), 1)), table, x], axis=1)
-    sums = (rows * member[:, None]).T @ rows
-    own, latent = slice(1, 1 + m), slice(1 + m, None)
-    return given.Sums(
-        sums[0, 0], sums[0, own], sums[0, latent],
-        sums[own, own], sums[own, latent], sums[latent, latent],
-    )  # fmt: skip
-
-
 def update_components(seed: Array, state: State, Y: Tables) -> State:
     """μ, A and W of every component that has samples, one after the other."""
     counts = state.counts()
-    seeds = split(seed)
-    K, sizes = len(counts), [table.shape[1] for table in Y]
-    tape = Tape(normals(seeds[0], K * sum(n_normals(hyper) for hyper in state.hyper)))
-    shapes = [
-        chi_square_shapes(counts + hyper.beta, m)
-        for hyper, m in zip(state.hyper, sizes, strict=True)
-    ]
-    gammas = log_gamma(seeds[1], jnp.concatenate(shapes, axis=1))
-    chi = jnp.split(log_chi_square(gammas), np.cumsum(sizes)[:-1], axis=1)
+    numbers = draw_numbers(seed, counts * 1.0, state.hyper)
     updated = []
-    for own, hyper, table, chi_square in zip(state.components, state.hyper, Y, chi, strict=True):
-        m, q = hyper.gamma.shape
-        T = bartlett(tape.take(K, m, m), chi_square)
-        numbers = (tape.take(K, m), T, tape.take(K, m, q))
+    for own, hyper, table, drawn in zip(state.components, state.hyper, Y, numbers, strict=True):
 
         def draw(
             parts: tuple, hyper: Hyper = hyper, table: Float[Array, "N m"] = table
         ) -> Components:
-            k, old, (normal, T, loadings) = parts
+            k, old, numbers = parts
 
-            def renewed() -> Components:
+            def anew() -> Components:
                 sums = component_sums((state.c == k).astype(table.dtype), table, state.x)
-                A = old.factor @ old.factor.T
-                mu = gaussian(normal, *given.mean_given_rest(sums, A, old.W, hyper))
-                wishart = given.noise_given_rest(sums, mu, old.W, hyper)
-                factor, log_det = wishart_factor(T, wishart.inverse_scale)
-                W = given.loadings_given_rest(sums, mu, factor @ factor.T, hyper).draw(loadings)
-                return Components(mu, factor, log_det, W)
+                return renewed(numbers, old, sums, hyper)
 
-            return jax.lax.cond(counts[k] > 0, renewed, lambda: old)
+            return jax.lax.cond(counts[k] > 0, anew, lambda: old)
 
-        updated.append(jax.lax.map(draw, (jnp.arange(K), own, numbers)))
+        updated.append(jax.lax.map(draw, (jnp.arange(len(counts)), own, drawn)))
     return state._replace(components=tuple(updated))
 
 
@@ -200,17 +195,8 @@ def _edges(parts: list[Array]) -> list[int]:
 
 def update_latents(seed: Array, state: State, Y: Tables) -> State:
     """x_n given its component and all of its views."""
-    precision, gains = given.latent_given_rest(state.components)
-    q = precision.shape[-1]
-    L = small_cholesky(precision)
-    inverse = small_inverse(L)[state.c]
-    linear = sum(
-        jnp.einsum("nmq,nm->nq", gain[state.c], table - own.mu[state.c])
-        for gain, table, own in zip(gains, Y, state.components, strict=True)
-    )
-    noise = normals(seed, len(state.c) * q).reshape(-1, q)
-    half = jnp.einsum("nqr,nr->nq", inverse, linear) + noise
-    return state._replace(x=jnp.einsum("nrq,nr->nq", inverse, half))
+    normal = normals(seed, state.x.size).reshape(state.x.shape)
+    return state._replace(x=draw_latents(state.components, state.c, Y, normal))
 
 
 def update_missing(

@@ -100,19 +100,23 @@ def make_prior(Y: list[Float[np.ndarray, "N _"]], tau: float, ridge: float) -> P
 
 def log_joint(prior: Prior, state: State, Y: Tables) -> Float[Array, ""]:
     """Log p(Y, c, X, all parameters and hyperparameters)."""
-    counts = state.counts()
-    active = counts > 0
-    total = -0.5 * jnp.sum(state.x**2) - 0.5 * state.x.size * np.log(2.0 * np.pi)
-    total += log_partition(counts, state.alpha) + log_gamma_density(state.alpha, 0.5, 0.5)
-    for constants, own, hyper, table in zip(
-        prior.views, state.components, state.hyper, Y, strict=True
-    ):
-        total += log_hyper(constants, hyper, prior.tau)
-        total += jnp.sum(jnp.where(active, log_components(own, hyper), 0.0))
+    total = log_prior(prior, state)
+    total += -0.5 * jnp.sum(state.x**2) - 0.5 * state.x.size * np.log(2.0 * np.pi)
+    for own, table in zip(state.components, Y, strict=True):
         residual = table - own.mu[state.c] - jnp.einsum("nmq,nq->nm", own.W[state.c], state.x)
         white = jnp.einsum("nm,nml->nl", residual, own.factor[state.c])
         total += 0.5 * jnp.sum(own.log_det[state.c]) - 0.5 * jnp.sum(white**2)
         total -= 0.5 * table.size * np.log(2.0 * np.pi)
+    return total
+
+
+def log_prior(prior: Prior, state: State) -> Float[Array, ""]:
+    """Log p(c, all parameters and hyperparameters)."""
+    counts = state.counts()
+    total = log_partition(counts, state.alpha) + log_gamma_density(state.alpha, 0.5, 0.5)
+    for constants, own, hyper in zip(prior.views, state.components, state.hyper, strict=True):
+        total += log_hyper(constants, hyper, prior.tau)
+        total += jnp.sum(jnp.where(counts > 0, log_components(own, hyper), 0.0))
     return total
 
 

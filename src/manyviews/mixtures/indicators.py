@@ -1,14 +1,18 @@
-"""Which component every sample belongs to: Neal's algorithm 8, compiled (Neal 2000)."""
+"""Which component every sample belongs to: a sequential pass, compiled.
+
+Neal's algorithm 8 (2000) with auxiliary components that are kept between the samples of a pass, as
+in Favaro and Teh's algorithm ReUse (2013).
+"""
 
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import solve_triangular
+from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Bool, Float, Int
 
-from .draws import chi_square_shapes, log_chi_square, log_gamma, small_cholesky, small_forward
+from .draws import chi_square_shapes, log_chi_square, log_gamma
 from .hierarchy import Components, State, Tables, draw_components, n_normals
 from .numbers import Tape, fast_log, normals, split, uniforms
 
@@ -20,49 +24,35 @@ def log_likelihood(
 ) -> Float[Array, " N"]:
     """Log N(y_n | μ_k, W_k W_kᵀ + Ψ_k) of all samples, x_n integrated out.
 
-    By Woodbury with A = FFᵀ: with e = Fᵀ(y - μ), H = FᵀW and I + HᵀH = LLᵀ,
-    the quadratic form is ‖e‖² - ‖L⁻¹Hᵀe‖², and log|C| = 2 log|L| - log|A|.
+    By Woodbury with A = FFᵀ: with e = Fᵀ(y - μ), H = FᵀW, I + HᵀH = LLᵀ and z = (LLᵀ)⁻¹Hᵀe, the
+    quadratic form is ‖e - Hz‖² + ‖z‖², and log|C| = 2 log|L| - log|A|.
     """
     q = components[0].W.shape[2]
     inner, projected = jnp.eye(q), jnp.zeros((len(Y[0]), q))
-    total = jnp.zeros(len(Y[0]))
+    total, whitened = jnp.zeros(()), []
     for table, own in zip(Y, components, strict=True):
         e = (table - own.mu[k]) @ own.factor[k]
         H = own.factor[k].T @ own.W[k]
         inner, projected = inner + H.T @ H, projected + e @ H
         total += 0.5 * own.log_det[k] - 0.5 * table.shape[1] * LOG_2PI
-        total -= 0.5 * jnp.sum(e**2, axis=1)
+        whitened.append((e, H))
     L = jnp.linalg.cholesky(inner)
-    half = solve_triangular(L, projected.T, lower=True)
-    return total - jnp.sum(jnp.log(jnp.diagonal(L))) + 0.5 * jnp.sum(half**2, axis=0)
-
-
-def own_log_likelihood(Y: Tables, components: tuple[Components, ...]) -> Float[Array, " N"]:
-    """The same, row n under component n: many components, one sample each."""
-    q = components[0].W.shape[2]
-    inner = jnp.broadcast_to(jnp.eye(q), (len(Y[0]), q, q))
-    projected, total = jnp.zeros((len(Y[0]), q)), jnp.zeros(len(Y[0]))
-    for table, own in zip(Y, components, strict=True):
-        e = jnp.einsum("nm,nml->nl", table - own.mu, own.factor)
-        H = jnp.einsum("nml,nmq->nlq", own.factor, own.W)
-        inner = inner + jnp.einsum("nlq,nlr->nqr", H, H)
-        projected = projected + jnp.einsum("nlq,nl->nq", H, e)
-        total += 0.5 * own.log_det - 0.5 * table.shape[1] * LOG_2PI - 0.5 * jnp.sum(e**2, axis=1)
-    L = small_cholesky(inner)
-    half = small_forward(L, projected)
-    log_det = jnp.sum(jnp.log(jnp.diagonal(L, axis1=1, axis2=2)), axis=1)
-    return total - log_det + 0.5 * jnp.sum(half**2, axis=1)
+    z = cho_solve((L, True), projected.T).T
+    quadratic = jnp.sum(z**2, axis=1)
+    for e, H in whitened:
+        quadratic += jnp.sum((e - z @ H.T) ** 2, axis=1)
+    return total - jnp.sum(jnp.log(jnp.diagonal(L))) - 0.5 * quadratic
 
 
 class _Walk(NamedTuple):
-    """Where the pass over the samples stands, and the last component that was opened."""
+    """Where the pass over the samples stands, and the component that was opened last."""
 
     n: Int[Array, ""]
     c: Int[Array, " N"]
     counts: Int[Array, " K"]
+    spare: Int[Array, " h"]
     opened: Bool[Array, ""]
-    slot: Int[Array, ""]
-    auxiliary: Int[Array, ""]
+    place: Int[Array, ""]
     overflow: Bool[Array, ""]
 
 
@@ -83,17 +73,17 @@ def update_indicators(
 ) -> tuple[State, Float[Array, ""], Bool[Array, ""]]:
     """One pass over all samples: the state, Σ log p(y_n | c_n), whether slots ran out.
 
-    A sample leaves its component, and joins one that others have with weight N_k, or one of h
-    auxiliary components with weight α₀/h: fresh draws of the base measure, except that a
-    component which only this sample had is the first of them. In both cases the density of
-    y_n has x_n integrated out (the text does so for new components only), so that x_n has to be
-    drawn anew afterwards. The fresh draws of all samples are made beforehand in one go.
+    Beside the components there are h auxiliary ones, drawn from the base measure when the pass
+    begins. A sample leaves its component, and joins one that others have with weight N_k, or an
+    auxiliary one with weight α₀/h, whose place a new draw takes; a component that it had for
+    itself first takes the place of a random auxiliary one. All these are Gibbs steps on the
+    posterior times the base measure of the auxiliary components (Favaro and Teh 2013, §3.3).
+    The density of y_n has x_n integrated out, for old and new components (the text does so for
+    new ones only), so that x_n has to be drawn anew afterwards. Parameters do not change during
+    the pass: densities are a table.
     """
     n_samples, h = len(state.c), n_auxiliary
-    seeds = split(seed)
-    fresh = draw_auxiliary(seeds[0], state, n_samples * h)
-    repeated = tuple(jnp.repeat(table, h, axis=0) for table in Y)
-    fresh_density = own_log_likelihood(repeated, fresh).reshape(n_samples, h)
+    seeds = split(seed, 2)
     counts = state.counts()
     K = len(counts)
 
@@ -101,61 +91,73 @@ def update_indicators(
         return jax.lax.cond(
             counts[k] > 0,
             lambda: log_likelihood(Y, state.components, k),
-            lambda: jnp.full(n_samples, -jnp.inf),
+            lambda: jnp.zeros(n_samples),
         )
 
     density = jax.lax.map(column, jnp.arange(K)).T
-    uniform = uniforms(seeds[1], n_samples * (K + h))
-    noise = -fast_log(-fast_log(uniform * (1.0 - 1e-16))).reshape(n_samples, K + h)  # Gumbel
+    uniform = uniforms(seeds[0], n_samples * (K + 1)).reshape(n_samples, K + 1)
+    noise = -fast_log(-fast_log(uniform[:, :K] * (1.0 - 1e-16)))  # Gumbel
+    displaced = jnp.minimum((uniform[:, K] * h).astype(jnp.int64), h - 1)
     log_new = jnp.log(state.alpha / h)
-    slots = jnp.arange(K)
 
     def step(walk: _Walk, density: Float[Array, "N K"]) -> _Walk:
         n, old = walk.n, walk.c[walk.n]
         counts = walk.counts.at[old].add(-1)
         alone = counts[old] == 0
-        prior = jnp.where(counts > 0, jnp.log(counts), -jnp.inf)
-        prior = jnp.where(alone & (slots == old), log_new, prior)
-        free = (counts == 0).any()
-        offered = free & ~(alone & (jnp.arange(h) == 0))
-        auxiliary = jnp.where(offered, log_new + fresh_density[n], -jnp.inf)
-        known = jnp.where(jnp.isneginf(prior), -jnp.inf, prior + density[n])
-        chosen = jnp.argmax(jnp.concatenate([known, auxiliary]) + noise[n])
-        opened = chosen >= K
-        slot = jnp.where(opened, jnp.argmax(counts == 0), chosen).astype(walk.c.dtype)
+        own = jnp.where(alone, old, walk.spare[displaced[n]])
+        spare = walk.spare.at[displaced[n]].set(own)
+        prior = jnp.where(counts > 0, jnp.log(counts), -jnp.inf).at[spare].set(log_new)
+        chosen = jnp.argmax(prior + density[n] + noise[n])
+        stays = alone & (chosen == old)  # as if nothing had happened
         return _Walk(
-            n + 1, walk.c.at[n].set(slot), counts.at[slot].add(1),
-            opened, slot, n * h + jnp.maximum(chosen - K, 0), walk.overflow | ~free,
-        )  # fmt: skip
+            n + 1,
+            walk.c.at[n].set(chosen),
+            counts.at[chosen].add(1),
+            jnp.where(stays, walk.spare, spare),
+            (counts[chosen] == 0) & ~stays,
+            jnp.argmax(spare == chosen),
+            walk.overflow,
+        )
 
-    def until_opened(carry: tuple) -> tuple:
-        walk, components, density = carry
+    def onwards(carry: tuple) -> tuple:
+        """Draw an auxiliary component; if all h are there, walk until one is taken."""
+        n_drawn, seed, walk, components, density = carry
+        place = jnp.where(n_drawn < h, n_drawn, walk.place)
+        taken = (
+            (walk.counts > 0).at[jnp.where(walk.spare < 0, K, walk.spare)].set(True, mode="drop")
+        )
+        slot = jnp.argmin(taken)
+        following, own = split(seed)
+        components = stored(components, slot, draw_auxiliary(own, state, 1))
+        density = density.at[:, slot].set(log_likelihood(Y, components, slot))
+        walk = walk._replace(
+            spare=walk.spare.at[place].set(slot),
+            opened=n_drawn + 1 < h,
+            overflow=walk.overflow | taken.all(),
+        )
         walk, density = jax.lax.while_loop(
             lambda carry: (carry[0].n < n_samples) & ~carry[0].opened,
             lambda carry: (step(*carry), carry[1]),
-            (walk._replace(opened=jnp.asarray(False)), density),
+            (walk, density),
         )
-        components = tuple(
-            Components(
-                *(
-                    stored.at[walk.slot].set(
-                        jnp.where(walk.opened, new[walk.auxiliary], stored[walk.slot])
-                    )
-                    for stored, new in zip(own, drawn, strict=True)
-                )
-            )
-            for own, drawn in zip(components, fresh, strict=True)
-        )
-        density = density.at[:, walk.slot].set(log_likelihood(Y, components, walk.slot))
-        return walk, components, density
+        return n_drawn + 1, following, walk, components, density
 
-    zero = jnp.zeros((), jnp.int64)
-    start = _Walk(
-        zero, state.c, counts, jnp.asarray(False), zero.astype(state.c.dtype), zero,
-        jnp.asarray(False),
-    )  # fmt: skip
-    walk, components, density = jax.lax.while_loop(
-        lambda carry: carry[0].n < n_samples, until_opened, (start, state.components, density)
+    zero, no = jnp.zeros((), state.c.dtype), jnp.asarray(False)
+    start = _Walk(zero, state.c, counts, jnp.full(h, -1), no, zero, no)
+    *_, walk, components, density = jax.lax.while_loop(
+        lambda carry: carry[2].n < n_samples,
+        onwards,
+        (zero, seeds[1], start, state.components, density),
     )
     likelihood = jnp.sum(jnp.take_along_axis(density, walk.c[:, None], axis=1))
     return state._replace(c=walk.c, components=components), likelihood, walk.overflow
+
+
+def stored(
+    components: tuple[Components, ...], slot: Int[Array, ""], new: tuple[Components, ...]
+) -> tuple[Components, ...]:
+    """The components with a new one in a slot."""
+    return tuple(
+        Components(*(old.at[slot].set(part[0]) for old, part in zip(own, drawn, strict=True)))
+        for own, drawn in zip(components, new, strict=True)
+    )

@@ -1,0 +1,71 @@
+"""A component's parameters drawn anew given its samples: one Gibbs step for μ, A and W in turn."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from . import conditionals as given
+from .draws import (
+    bartlett,
+    chi_square_shapes,
+    gaussian,
+    log_chi_square,
+    log_gamma,
+    wishart_factor,
+)
+from .hierarchy import Components, Hyper, n_normals
+from .numbers import Tape, normals, split
+
+
+class Numbers(NamedTuple):
+    """What one view's draws take: normal numbers for μ and W, Bartlett's T for A."""
+
+    mean: Float[Array, "K m"]
+    T: Float[Array, "K m m"]
+    loadings: Float[Array, "K m q"]
+
+
+def draw_numbers(
+    seed: Array, counts: Float[Array, " K"], hypers: tuple[Hyper, ...]
+) -> tuple[Numbers, ...]:
+    """The random numbers of K components with so many samples, for every view."""
+    seeds, K = split(seed), len(counts)
+    sizes = [len(hyper.lam) for hyper in hypers]
+    tape = Tape(normals(seeds[0], K * sum(n_normals(hyper) for hyper in hypers)))
+    shapes = [
+        chi_square_shapes(counts + hyper.beta, m) for hyper, m in zip(hypers, sizes, strict=True)
+    ]
+    gammas = log_gamma(seeds[1], jnp.concatenate(shapes, axis=1))
+    chi = jnp.split(log_chi_square(gammas), np.cumsum(sizes)[:-1], axis=1)
+    found = []
+    for hyper, chi_square in zip(hypers, chi, strict=True):
+        m, q = hyper.gamma.shape
+        T = bartlett(tape.take(K, m, m), chi_square)
+        found.append(Numbers(tape.take(K, m), T, tape.take(K, m, q)))
+    return tuple(found)
+
+
+def component_sums(
+    member: Float[Array, " N"], table: Float[Array, "N m"], x: Float[Array, "N q"]
+) -> given.Sums:
+    """The sums of the samples of one component (member is one for these, else zero)."""
+    m = table.shape[1]
+    rows = jnp.concatenate([jnp.ones((len(table), 1)), table, x], axis=1)
+    sums = (rows * member[:, None]).T @ rows
+    own, latent = slice(1, 1 + m), slice(1 + m, None)
+    return given.Sums(
+        sums[0, 0], sums[0, own], sums[0, latent],
+        sums[own, own], sums[own, latent], sums[latent, latent],
+    )  # fmt: skip
+
+
+def renewed(numbers: Numbers, old: Components, sums: given.Sums, hyper: Hyper) -> Components:
+    """μ given the old A and W, then A, then W; one component of one view, without a K axis."""
+    A = old.factor @ old.factor.T
+    mu = gaussian(numbers.mean, *given.mean_given_rest(sums, A, old.W, hyper))
+    wishart = given.noise_given_rest(sums, mu, old.W, hyper)
+    factor, log_det = wishart_factor(numbers.T, wishart.inverse_scale)
+    W = given.loadings_given_rest(sums, mu, factor @ factor.T, hyper).draw(numbers.loadings)
+    return Components(mu, factor, log_det, W)
