@@ -19,6 +19,7 @@ from .models import (  # noqa: E402
     AutoregressiveGP,
     BayesianGPLVM,
     GenerativeClassifier,
+    McGPDS,
     MRDClassifier,
     UncertainGPRegressor,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "DirichletPCCA",
     "MixturePCCA",
     "MRDClassifier",
+    "McGPDS",
     "Stage",
     "UncertainGPRegressor",
     "__version__",

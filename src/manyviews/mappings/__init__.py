@@ -1,6 +1,9 @@
 """Mappings from the latent space to one view."""
 
 from .base import Evidence, Mapping
+from .collaborative import CollaborativeGP
+from .collaborative_posterior import CollaborativePosterior
+from .collaborative_rows import StackedRowEvidence
 from .collapsed import CollapsedGP
 from .correlated import CorrelatedGP
 from .exact import ExactGP
@@ -11,6 +14,8 @@ from .pruned import PrunedGP
 from .sparse import SparseGP
 
 __all__ = [
+    "CollaborativeGP",
+    "CollaborativePosterior",
     "CollapsedGP",
     "CorrelatedGP",
     "Evidence",
@@ -23,5 +28,6 @@ __all__ = [
     "PrunedGP",
     "ScatteredOutputs",
     "SparseGP",
+    "StackedRowEvidence",
     "make_outputs",
 ]

@@ -4,6 +4,7 @@ from . import records
 from .autoregressive import AutoregressiveGP
 from .bayesian_gplvm import BayesianGPLVM
 from .generative_classifier import GenerativeClassifier
+from .mcgpds import McGPDS
 from .mrd import MRD
 from .mrd_classifier import MRDClassifier
 from .uncertain_gp import UncertainGPRegressor
@@ -14,6 +15,7 @@ __all__ = [
     "BayesianGPLVM",
     "GenerativeClassifier",
     "MRDClassifier",
+    "McGPDS",
     "UncertainGPRegressor",
     "records",
 ]

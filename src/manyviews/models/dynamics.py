@@ -13,12 +13,12 @@ from ..data import When, as_when
 from ..data.times import as_inputs
 from ..errors import DataError, OptionError
 from ..expectations import Gaussian
-from ..latent import Temporal, marginals
+from ..latent import Paths, everything
 from .core import FittedCore
 
 
 class Dynamics:
-    """The temporal side of an estimator whose latent space may be a :class:`Temporal`."""
+    """The temporal side of an estimator whose latent space may hold :class:`~manyviews.latent.Paths`."""
 
     core_: FittedCore
     when_: When | None
@@ -53,7 +53,7 @@ class Dynamics:
             )
         return when
 
-    def _future(self, times: Any, sequence: Any) -> tuple[Temporal, int]:
+    def _future(self, times: Any, sequence: Any) -> tuple[Paths, int]:
         """The latent space with rows at other times of a sequence added last, and their number."""
         trained = self._trained_times()
         if sequence is None and len(trained.labels) > 1:
@@ -70,7 +70,7 @@ class Dynamics:
         place = trained.labels.index(sequence)
         when = self._same_inputs(When(inputs, np.full(len(inputs), place), trained.labels))
         latent = self.core_.model.latent
-        assert isinstance(latent, Temporal)
+        assert isinstance(latent, Paths)
         own = np.flatnonzero(trained.code == place)
         return latent.extended(when.inputs, when.code, own), len(inputs)
 
@@ -83,7 +83,7 @@ class Dynamics:
 
     def _latent_at(self, times: Any, sequence: Any) -> Gaussian:
         latent, n = self._future(times, sequence)
-        return marginals(latent)[jnp.arange(-n, 0)]
+        return everything(latent)[jnp.arange(-n, 0)]
 
     def _paths_at(
         self, times: Any, sequence: Any, n_paths: int, rng: np.random.RandomState
@@ -95,5 +95,5 @@ class Dynamics:
 
 
 @eqx.filter_jit
-def _paths(latent: Temporal, key: PRNGKeyArray, n_paths: int) -> Array:
+def _paths(latent: Paths, key: PRNGKeyArray, n_paths: int) -> Array:
     return latent.sample(key, n_paths)
