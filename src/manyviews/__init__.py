@@ -15,6 +15,7 @@ from . import (  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
 from .mixtures import DirichletPCCA, MixturePCCA  # noqa: E402
 from .models import (  # noqa: E402
+    CGPDS,
     MRD,
     AutoregressiveGP,
     BayesianGPLVM,
@@ -28,6 +29,7 @@ from .models.files import load  # noqa: E402
 __version__ = version("manyviews")
 
 __all__ = [
+    "CGPDS",
     "MRD",
     "AutoregressiveGP",
     "BayesianGPLVM",

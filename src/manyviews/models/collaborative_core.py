@@ -12,12 +12,13 @@ from ..inference.diagnostics import FitInfo
 from ..inference.initial_collaboration import path_kernel, starting_paths
 from ..inference.initial_dynamics import TimeKernel
 from ..inference.stages import Stage
+from ..kernels import White
 from ..latent import Collaborative, make_sequences
 from ..parameters import fix, with_positive_transform
 from .core import INITIAL_PRECISION, FitOptions, FittedCore, fit_model, starting_mapping
 
 INITIAL_ALPHA, APART = 0.5, 1.0 - 1e-9
-INITIAL_SPREAD = 0.01
+INITIAL_SPREAD, NO_SPREAD = 0.01, 1e-4
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ def starting_collaboration(
     by_dimension = collaboration.sharing == "dimension"
     shape = (len(data), options.n_components if by_dimension else 1)
     alone = collaboration.sharing == "none"
+    unordered = any(isinstance(kernel, White) for kernel in private)  # ε would say the same as α
     latent = Collaborative(
         make_sequences(inputs, code),
         path_kernel(collaboration.shared_kernel, shared, inputs, code),
@@ -85,11 +87,13 @@ def starting_collaboration(
         np.concatenate(paths, axis=1),
         INITIAL_PRECISION,
         np.full(shape, APART if alone else INITIAL_ALPHA),
-        INITIAL_SPREAD,
+        NO_SPREAD if unordered else INITIAL_SPREAD,
         collaboration.factorised,
     )
     if alone:
-        latent = fix(latent, "alpha", "spread")
+        latent = fix(latent, "alpha")
+    if alone or unordered:
+        latent = fix(latent, "spread")
     return with_positive_transform(Model(latent, views), options.positive)
 
 
