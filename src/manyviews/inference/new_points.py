@@ -23,6 +23,8 @@ from .many_minima import minimise_rows
 
 Posterior = GPPosterior | CollaborativePosterior
 
+Ends = tuple[int, int] | None  # of a slice, which Python cannot hash; None is everything
+
 ROW_BUCKETS = (8, 64, 256, 1024)  # rows compiled for; fewer rows are padded
 
 
@@ -69,7 +71,7 @@ def infer_new_points(
     """
     present = [k for k, Y in enumerate(rows) if not np.isnan(Y).all()]
     powers = [1.0 if powers is None else powers[k] for k in present]
-    seen = tuple(slice(None) if parts is None else parts[k] for k in present)
+    seen = tuple(None if parts is None else _ends(parts[k]) for k in present)
     posteriors, rows = tuple(posteriors[k] for k in present), tuple(rows[k] for k in present)
     if n_optimised is None:
         n_optimised = 5 if any(np.isnan(Y).any() for Y in rows) else 2
@@ -96,11 +98,15 @@ def infer_new_points(
     return NewPoints(ends[:, 0], end_bounds[:, 0], ends, end_bounds)
 
 
+def _ends(part: slice) -> Ends:
+    return None if part == slice(None) else (part.start, part.stop)
+
+
 @eqx.filter_jit
 def _infer(
     prior: Gaussian,
     evidences: tuple[RowEvidence | StackedRowEvidence, ...],
-    seen: tuple[slice, ...],
+    seen: tuple[Ends, ...],
     starting: Gaussian,
     keep: int,
     iterations: int,
@@ -112,7 +118,7 @@ def _infer(
         q: Gaussian, prior: Gaussian, parts: tuple[RowEvidence | StackedRowEvidence, ...]
     ) -> Float[Array, " n"]:
         n, M = q.mean.shape[0], max(part.n_inducing for part in parts)
-        own = [None if part == slice(None) else q[..., part] for part in seen]
+        own = [None if ends is None else q[..., slice(*ends)] for ends in seen]
         gains = map_alike(
             lambda part, x: part(q if x is None else x), parts, own, entries=n * M * (M + 1) // 2
         )

@@ -77,11 +77,11 @@ def infer_sequences(
         in_chunks(posteriors[k], np.concatenate([data[k][old], rows[k]]), powers[k])
         for k in present
     )
-    bound = PathBound(joint, evidences, tuple(present), place)
+    bound = PathBound(joint, evidences, tuple(present), place, alone=not len(old))
     weights = _trust(rows, parts, latent.target.raw.shape[1])
     with single_threaded_blas():
         begun = [
-            bound.ascend(bound.start(target, weights * precision), SCREENING)
+            bound.ascend(bound.start(target, weights * np.broadcast_to(precision, target.shape)), SCREENING)
             for target, precision in _starting_paths(
                 latent, train, alone, prior, starts, rows, data, inputs, code
             )

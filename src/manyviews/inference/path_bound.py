@@ -29,7 +29,8 @@ class PathBound:
     evidences
         For every view present, the evidence of all rows, in chunks (:func:`in_chunks`).
     views
-        Which views these are.
+        Which views these are; the others are left out of the search where no row has sites of
+        theirs (``alone``).
     place
         The sequence of every row, numbered from zero.
     """
@@ -40,8 +41,13 @@ class PathBound:
         evidences: Evidences,
         views: tuple[int, ...],
         place: Int[np.ndarray, " N"],
+        alone: bool = False,
     ):
-        self.latent, self.evidences, self.views = latent, evidences, views
+        self.whole, self.evidences = latent, evidences
+        self.latent = latent.only(views) if alone else latent
+        self.views = tuple(range(len(views))) if alone else views
+        everything = range(latent.target.raw.shape[1])
+        self.columns = latent.columns(views) if alone else np.array(everything)
         self.place, self.n_sequences = place, int(place.max()) + 1
         self.everything = jnp.ones(len(place))
 
@@ -50,8 +56,8 @@ class PathBound:
     ) -> Float[np.ndarray, " V"]:
         """The training rows' sites as they are, the new ones as given."""
         m, lam = np.array(self.latent.target.value), np.array(self.latent.precision.value)
-        m[len(m) - len(target) :] = target
-        lam[len(m) - len(target) :] = precision
+        m[len(m) - len(target) :] = target[:, self.columns]
+        lam[len(m) - len(target) :] = precision[:, self.columns]
         return _flat(m, lam)
 
     def ascend(
@@ -83,7 +89,11 @@ class PathBound:
 
     def marginals(self, x: Float[np.ndarray, " V"]) -> Gaussian:
         """q(x) of all rows, of all that the latent space holds."""
-        return everything(_with_sites(self.latent, jnp.asarray(x)))
+        found = _with_sites(self.latent, jnp.asarray(x))
+        target, precision = np.array(self.whole.target.value), np.array(self.whole.precision.value)
+        target[:, self.columns] = found.target.value
+        precision[:, self.columns] = found.precision.value
+        return everything(self.whole.with_rows(self.whole.sequences, target, precision))
 
     def _by_sequence(self, x: np.ndarray, counted: Float[Array, " N"]) -> Float[np.ndarray, " S"]:
         (_, shares), _ = self._evaluate(x, counted)

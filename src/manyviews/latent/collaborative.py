@@ -118,6 +118,16 @@ class Collaborative(Paths):
             self.alpha.value, self.spread.value, self.factorised,
         )  # fmt: skip
 
+    def only(self, views: tuple[int, ...]) -> "Collaborative":
+        """The prior of some views' paths, which is the same whether or not there are others."""
+        columns = jnp.asarray(self.columns(views))
+        kept = jnp.asarray(views)
+        return Collaborative(
+            self.sequences, self.shared_kernel, tuple(self.private_kernels[k] for k in views),
+            self.target.value[:, columns], self.precision.value[:, columns],
+            self.alpha.value[kept], self.spread.value[kept], self.factorised,
+        )  # fmt: skip
+
     def prior(self, n_points: int) -> Gaussian:
         """Marginal variances of the views' points, averaged over the training inputs."""
         inputs = self.sequences.inputs

@@ -42,6 +42,15 @@ class Paths(LatentSpace):
     def with_rows(self, sequences: Sequences, target: ArrayLike, precision: ArrayLike) -> Self:
         """The same prior over other rows."""
 
+    def only(self, views: tuple[int, ...]) -> "Paths":
+        """The space as some views see it: what they do not inform may be left out."""
+        return self
+
+    def columns(self, views: tuple[int, ...]) -> Int[np.ndarray, " c"]:
+        """The dimensions that any of some views sees."""
+        every = np.arange(self.target.raw.shape[1])
+        return np.unique(np.concatenate([every[self.dimensions(view)] for view in views]))
+
     def infer(self) -> Inferred:
         found = self.smooth()
         return Inferred(Gaussian(found.mean, found.variance), jnp.sum(found.kl))

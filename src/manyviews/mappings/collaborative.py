@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import solve_triangular
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from ..errors import DataError
 from ..expectations import Gaussian, expectation_error
@@ -92,6 +92,19 @@ class CollaborativeGP(Mapping):
         stack = self.stack()
         pairs = zip(stack.kernels, stack.inducing, strict=True)
         return max(expectation_error(kernel, Z, q) for kernel, Z in pairs)
+
+    def n_samplable(self) -> int:
+        return self.mixing.raw.shape[0]
+
+    def some_outputs(
+        self, outputs: Outputs, columns: Int[Array, " n"]
+    ) -> tuple[Mapping, Outputs]:
+        outputs = patterned(outputs)
+        chosen = eqx.tree_at(
+            lambda o: (o.filled, o.group_of_column), outputs,
+            (outputs.filled[:, columns], outputs.group_of_column[columns]),
+        )  # fmt: skip
+        return eqx.tree_at(lambda m: m.mixing.raw, self, self.mixing.raw[columns]), chosen
 
     def stack(self) -> Stack:
         """All processes, the global one first."""

@@ -97,12 +97,12 @@ def starting_collaboration(
     return with_positive_transform(Model(latent, views), options.positive)
 
 
-def collaborative_stages(max_iter: int) -> tuple[Stage, ...]:
+def collaborative_stages(max_iter: int, n_outputs: int | None = None) -> tuple[Stage, ...]:
     """The weights, noise and signal variance are held while the paths settle; then all is free."""
     held = ("noise", "kernel.*variance", "alpha", "spread")
     return (
         Stage("lbfgs", min(100, max_iter), hold=held),
-        Stage("adam", min(500, max_iter)),
+        Stage("adam", min(500, max_iter), n_outputs=n_outputs),
         Stage("lbfgs", max_iter),
     )
 
