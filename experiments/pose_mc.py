@@ -1,10 +1,10 @@
 """Poses from silhouettes by collaborative dynamics (003 §6.2), on that paper's split.
 
 Training frames are every third of seven walks, test frames 158 successive ones of another. Two
-questions are left to a user, the kind of sharing and the power of the evidence; with the treatment of
-the private path they are answered on training sequences held out (one split, predicted from a
-model of the others), by the density of the poses. The paper's script sets the noise precision of
-the pose view to 100 before it scores; nothing of the kind is done here.
+questions are left to a user, the kind of sharing and the power of the evidence; with the
+treatment of the private path they are answered on training sequences held out (one split,
+predicted from a model of the others), by the density of the poses. The paper's script sets the
+noise precision of the pose view to 100 before it scores; nothing of the kind is done here.
 """
 
 import time
@@ -267,4 +267,3 @@ def rival_rows(setting: Setting, train: Frames, test: Frames) -> list[Row]:
         answer = points.predict({"silhouette": test.S}, "pose", return_std=True)
     seconds = time.perf_counter() - began
     return rows + summary("shared GP-LVM", [measures(test, *answer)], seconds)
-

@@ -2,8 +2,8 @@
 
 Dimension q of a view's path follows dimension q of the shared one as far as its weight lets it.
 With one weight per dimension the shared signal takes one dimension (α near 0 in every view) and
-the private ones another (α near 1). With a single dimension, as the paper has it, a path cannot hold
-two signals, whatever its weight: that row is there too. The signals serve to measure only.
+the private ones another (α near 1). With a single dimension, as the paper has it, a path cannot
+hold two signals, whatever its weight: that row is there too. The signals serve to measure only.
 
 The second part is the paper's figure 6: α against the variance of a private signal that is noise.
 """

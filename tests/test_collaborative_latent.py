@@ -5,11 +5,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
+
 from manyviews.errors import OptionError
 from manyviews.kernels import RBF, Matern32, White
 from manyviews.latent import Collaborative, Temporal, make_sequences
 from manyviews.parameters import parameter
-from scipy.stats import multivariate_normal
 
 Q = 2
 infer = eqx.filter_jit(lambda latent: (latent.infer(), latent.everything()))
@@ -98,9 +99,7 @@ def test_the_factorised_family_is_that_of_the_paper(rng, K):
         S_s = np.linalg.inv(
             np.linalg.inv(shared) + sum(w**2 * np.linalg.inv(a) for w, a in zip(b, A, strict=True))
         )
-        mu_s = S_s @ sum(
-            w * np.linalg.solve(a, m) for w, a, m in zip(b, A, mean, strict=True)
-        )
+        mu_s = S_s @ sum(w * np.linalg.solve(a, m) for w, a, m in zip(b, A, mean, strict=True))
         total += gaussian_kl(mu_s, S_s, shared)
         for w, a, m, s in zip(b, A, mean, S, strict=True):
             total += gaussian_kl(m - w * mu_s, s, a)
@@ -225,4 +224,6 @@ def test_bad_input_is_refused(rng):
     with pytest.raises(OptionError, match="share evenly"):
         Collaborative(sequences, RBF(), (RBF(), RBF()), np.zeros((3, 3)))
     with pytest.raises(OptionError, match="alpha"):
-        Collaborative(sequences, RBF(), (RBF(), RBF()), np.zeros((3, 4)), alpha=np.full((2, 3), 0.5))
+        Collaborative(
+            sequences, RBF(), (RBF(), RBF()), np.zeros((3, 4)), alpha=np.full((2, 3), 0.5)
+        )

@@ -5,6 +5,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
+
 from manyviews.expectations import Gaussian
 from manyviews.inference.bound import Model
 from manyviews.inference.objective import Objective
@@ -12,12 +14,13 @@ from manyviews.kernels import RBF, Linear
 from manyviews.latent import StandardNormal
 from manyviews.mappings import CollaborativeGP, CollapsedGP, make_outputs
 from manyviews.mappings.rows import row_evidence
-from scipy.stats import multivariate_normal
 
 N, Q, D = 12, 2, 4
 BETA = 20.0
 
-evidence_of = eqx.filter_jit(lambda view, q, outputs: view.expected_log_likelihood(q, outputs).value)
+evidence_of = eqx.filter_jit(
+    lambda view, q, outputs: view.expected_log_likelihood(q, outputs).value
+)
 posterior_of = eqx.filter_jit(lambda view, q, outputs: view.posterior(q, outputs))
 moments_of = eqx.filter_jit(lambda p, q: (p.mean(q), p.variance(q), p.covariance(q)))
 rows_of = eqx.filter_jit(lambda rows, q: rows(q))
@@ -110,7 +113,9 @@ def test_without_local_processes_it_is_the_plain_mapping(rng):
     rows = rng.normal(size=(5, D)), rng.uniform(size=(5, D)) > 0.3
     rows = np.where(rows[1], rows[0], 0.0), rows[1]
     np.testing.assert_allclose(
-        rows_of(row_evidence(ours, *rows), new), rows_of(row_evidence(theirs, *rows), new), rtol=1e-8
+        rows_of(row_evidence(ours, *rows), new),
+        rows_of(row_evidence(theirs, *rows), new),
+        rtol=1e-8,
     )
 
 
@@ -142,7 +147,9 @@ def test_a_second_process_without_weight_changes_nothing(rng):
     for first, second in zip(*(moments_of(p, new) for p in posteriors), strict=True):
         np.testing.assert_allclose(first, second, atol=1e-8)
     rows = rng.normal(size=(5, D)), np.ones((5, D), bool)
-    np.testing.assert_allclose(*[rows_of(row_evidence(p, *rows), new) for p in posteriors], rtol=1e-8)
+    np.testing.assert_allclose(
+        *[rows_of(row_evidence(p, *rows), new) for p in posteriors], rtol=1e-8
+    )
 
 
 @pytest.mark.parametrize("J", [1, 2])
@@ -162,7 +169,9 @@ def test_gradients_against_finite_differences(rng, J):
         push = [jnp.asarray(rng.normal(size=leaf.shape)) for leaf in leaves]
         push[-1] = jnp.zeros_like(leaves[-1]) if leaves[-1].ndim == 0 else push[-1]
         step = 1e-5
-        ends = [value([x + s * step * p for x, p in zip(leaves, push, strict=True)]) for s in (1, -1)]
+        ends = [
+            value([x + s * step * p for x, p in zip(leaves, push, strict=True)]) for s in (1, -1)
+        ]
         along = sum(float(jnp.sum(g * p)) for g, p in zip(slopes, push, strict=True))
         assert float(ends[0] - ends[1]) / (2 * step) == pytest.approx(along, rel=1e-5)
 

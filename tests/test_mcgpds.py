@@ -2,10 +2,11 @@
 
 import warnings
 
-import manyviews
 import numpy as np
 import pandas as pd
 import pytest
+
+import manyviews
 from manyviews import CGPDS, MRD, McGPDS
 from manyviews.errors import OptionError
 from manyviews.latent import Collaborative, StandardNormal, Temporal
@@ -50,7 +51,8 @@ def test_three_views_with_holes_are_fitted(three):
     assert model.latent_mean_.shape == (2 * T, 4 * 2)
     assert model.path("B")[0].shape == model.path()[0].shape == (2 * T, 2)
     relevance = model.relevance_.to_numpy()
-    assert np.all(relevance[0, 2:] == 0) and np.all(relevance[1, :2] == 0)
+    assert np.all(relevance[0, 2:] == 0)
+    assert np.all(relevance[1, :2] == 0)
     trace = model.fit_info_.bound_trace
     assert trace[-1] > trace[0]
     filled = model.impute()
@@ -104,7 +106,7 @@ def test_draws_have_the_predicted_moments(three):
 
 
 def test_forecasts_samples_and_correspondences(three):
-    model, views, *_ = three
+    model, _views, *_ = three
     mean, std = model.forecast([3.1, 3.2], "B", "one", return_std=True)
     assert mean.shape == std.shape == (2, 4)
     paths = model.forecast([3.1, 3.2], ["A", "B"], "two", n_samples=5, random_state=0)
@@ -162,7 +164,8 @@ def test_samples_without_time_are_points():
     views, *_ = make_views("AB")
     model = McGPDS(2, **OPTIONS).fit(views)
     mean, std = model.predict({"A": views["A"][:3]}, "B", private="conditional", return_std=True)
-    assert mean.shape == (3, 4) and np.all(std > 0)
+    assert mean.shape == (3, 4)
+    assert np.all(std > 0)
     assert model.transform({"A": views["A"][:3]}).shape == (3, 6)
     assert np.isfinite(model.score(views))
 

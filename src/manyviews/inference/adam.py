@@ -9,9 +9,7 @@ Vector = Float[np.ndarray, " P"]
 Function = Callable[[Vector], tuple[float, Vector]]
 
 
-def stochastic_adam(
-    function: Function, start: Vector, iterations: int, step_size: float
-) -> Vector:
+def stochastic_adam(function: Function, start: Vector, iterations: int, step_size: float) -> Vector:
     """Minimise an expectation from unbiased estimates, with a step that falls to zero."""
     x = start
     first, second = np.zeros_like(x), np.zeros_like(x)

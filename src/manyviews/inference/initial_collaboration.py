@@ -21,7 +21,7 @@ def starting_paths(
     init: Any,
     rng: np.random.Generator,
 ) -> tuple[Float[np.ndarray, "N Q"], list[Float[np.ndarray, "N Q"]]]:
-    """Means of the shared path and of every view's own, for a prior that ties dimension to dimension.
+    """Means of the shared path and of every view's own, dimension tied to dimension.
 
     ``"canonical"`` takes the generalised canonical variates of the views as the shared path, and
     for every view its whitened PPCA scores, rotated to lie as near to those as they can
@@ -73,7 +73,9 @@ def path_kernel(
     if not isinstance(kernel, str | Kernel):
         raise OptionError("a collaborative path has one kernel for all its dimensions")
     alone = len(np.unique(code)) == len(code)
-    if (isinstance(kernel, str) and kernel == "white") or (alone and not isinstance(kernel, Kernel)):
+    if (isinstance(kernel, str) and kernel == "white") or (
+        alone and not isinstance(kernel, Kernel)
+    ):
         return fix(White(1.0))
     return initial_time_kernels(kernel, means, inputs, code)[0]
 

@@ -1,4 +1,4 @@
-"""Where a mapping starts: kernels, inducing inputs, noise and, if there are any, local processes."""
+"""Where a mapping starts: kernels, inducing inputs, noise, and local processes if asked for."""
 
 import numpy as np
 from jaxtyping import Float

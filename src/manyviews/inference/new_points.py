@@ -16,12 +16,11 @@ from jaxtyping import Array, Float, Int
 
 from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
-from ..mappings import CollaborativePosterior, GPPosterior, StackedRowEvidence
+from ..mappings import Posterior, StackedRowEvidence
 from ..mappings.rows import RowEvidence, row_evidence
 from .batching import map_alike
 from .many_minima import minimise_rows
 
-Posterior = GPPosterior | CollaborativePosterior
 
 Ends = tuple[int, int] | None  # of a slice, which Python cannot hash; None is everything
 

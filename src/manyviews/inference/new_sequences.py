@@ -17,8 +17,9 @@ from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
 from ..latent import Paths, everything, marginals
 from ..latent.paths import NOTHING
+from ..mappings import Posterior
 from .neighbours import nearest_rows
-from .new_points import NewPoints, Posterior, infer_new_points
+from .new_points import NewPoints, infer_new_points
 from .path_bound import PathBound, in_chunks
 from .paths import nearest_segment, smoothest_path
 
@@ -81,7 +82,9 @@ def infer_sequences(
     weights = _trust(rows, parts, latent.target.raw.shape[1])
     with single_threaded_blas():
         begun = [
-            bound.ascend(bound.start(target, weights * np.broadcast_to(precision, target.shape)), SCREENING)
+            bound.ascend(
+                bound.start(target, weights * np.broadcast_to(precision, target.shape)), SCREENING
+            )
             for target, precision in _starting_paths(
                 latent, train, alone, prior, starts, rows, data, inputs, code
             )
@@ -98,7 +101,8 @@ def _trust(rows: Tables, parts: list[slice], n_dimensions: int) -> Float[np.ndar
     informed = np.zeros((len(rows[0]), n_dimensions), bool)
     hopeless = np.ones(n_dimensions, bool)
     for Y, part in zip(rows, parts, strict=True):
-        informed[:, part] |= ~np.isnan(Y).all(axis=1)[:, None]
+        seen = np.asarray(~np.isnan(Y).all(axis=1))
+        informed[:, part] |= seen[:, None]
         hopeless[part] &= bool(np.isnan(Y).all())
     return np.where(hopeless, NOTHING, np.where(informed, 1.0, UNSEEN))
 

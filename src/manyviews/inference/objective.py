@@ -54,7 +54,7 @@ class Objective:
         return result, slope
 
     def sampled(self, vector: Vector, columns: Columns) -> tuple[float, Vector]:
-        """An unbiased estimate of the same from some of the outputs; it counts for no best point."""
+        """An unbiased estimate of the same from some outputs; it counts for no best point."""
         value, gradient = _sampled_value_and_gradient(
             jnp.asarray(vector), self.fixed, self.outputs, columns, self.structure, self.shapes
         )

@@ -206,7 +206,6 @@ class Run:
             x = adam(masked, x, RESCUE_STEPS, 0.2 * stage.step_size, report)
         return x
 
-
     def _sampled_stage(
         self, stage: Stage, x: Vector, mask: Vector, restart: int, index: int
     ) -> Vector:

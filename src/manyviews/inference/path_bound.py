@@ -8,7 +8,7 @@ from jaxtyping import Array, Float, Int
 
 from ..expectations import Gaussian
 from ..latent import Paths, everything
-from ..mappings import CollaborativePosterior, GPPosterior, StackedRowEvidence
+from ..mappings import Posterior, StackedRowEvidence
 from ..mappings.rows import RowEvidence, row_evidence
 from .lbfgs import lbfgs
 
@@ -102,14 +102,10 @@ class PathBound:
     def _evaluate(
         self, x: np.ndarray, counted: Float[Array, " N"]
     ) -> tuple[tuple[Array, Array], Array]:
-        return _value_and_slope(
-            jnp.asarray(x), self.latent, self.evidences, self.views, counted
-        )
+        return _value_and_slope(jnp.asarray(x), self.latent, self.evidences, self.views, counted)
 
 
-def in_chunks(
-    posterior: GPPosterior | CollaborativePosterior, Y: Float[np.ndarray, "N D"], power: float
-) -> tuple[Rows, ...]:
+def in_chunks(posterior: Posterior, Y: Float[np.ndarray, "N D"], power: float) -> tuple[Rows, ...]:
     """The evidence of rows; all at once, a long series would need an N x M² array."""
     pieces = [Y[begin : begin + ROWS_AT_ONCE] for begin in range(0, len(Y), ROWS_AT_ONCE)]
     return tuple(

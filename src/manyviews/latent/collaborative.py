@@ -138,7 +138,7 @@ class Collaborative(Paths):
         return Gaussian(jnp.zeros_like(variance), variance)
 
     def everything(self) -> Gaussian:
-        """q of all views' paths, and of the shared one after them."""
+        """Q of all views' paths, and of the shared one after them."""
         found = self._smooth_all(self.target.value, shared=True)
         return Gaussian(found.mean, found.variance)
 
@@ -192,8 +192,7 @@ class Collaborative(Paths):
                            for a in (m, lam)]  # fmt: skip
                 found = jax.lax.map(one_dimension, (self._sharing().T, *stacked))
                 back = [
-                    a.reshape(Q, blocks, T).transpose(2, 1, 0).reshape(T, blocks * Q)
-                    for a in found
+                    a.reshape(Q, blocks, T).transpose(2, 1, 0).reshape(T, blocks * Q) for a in found
                 ]
                 return back[0], back[1], back[2]
 

@@ -13,6 +13,9 @@ from .posterior import GPPosterior
 from .pruned import PrunedGP
 from .sparse import SparseGP
 
+Posterior = GPPosterior | CollaborativePosterior
+"""What the variational mappings leave for prediction."""
+
 __all__ = [
     "CollaborativeGP",
     "CollaborativePosterior",
@@ -25,6 +28,7 @@ __all__ = [
     "Outputs",
     "PatternedOutputs",
     "PointPosterior",
+    "Posterior",
     "PrunedGP",
     "ScatteredOutputs",
     "SparseGP",

@@ -96,9 +96,7 @@ class CollaborativeGP(Mapping):
     def n_samplable(self) -> int:
         return self.mixing.raw.shape[0]
 
-    def some_outputs(
-        self, outputs: Outputs, columns: Int[Array, " n"]
-    ) -> tuple[Mapping, Outputs]:
+    def some_outputs(self, outputs: Outputs, columns: Int[Array, " n"]) -> tuple[Mapping, Outputs]:
         outputs = patterned(outputs)
         chosen = eqx.tree_at(
             lambda o: (o.filled, o.group_of_column), outputs,

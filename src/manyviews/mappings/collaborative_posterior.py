@@ -106,9 +106,7 @@ class CollaborativePosterior(eqx.Module):
         moved = jnp.maximum(jnp.sum(B * (spread @ B), axis=0), 0.0)  # rounding can go below
         return self._left(second, self.stack.psi0(one)[0]), moved
 
-    def _left(
-        self, second: Float[Array, "S S"], zero: Float[Array, " B"]
-    ) -> Float[Array, " D"]:
+    def _left(self, second: Float[Array, "S S"], zero: Float[Array, " B"]) -> Float[Array, " D"]:
         """k_d(x, x) - k(x)ᵀR_dk(x) for every output, from ⟨k kᵀ⟩ and the prior variances."""
         M, P = self.inner.shape[1], whiten(self.L, second)
         sums = jnp.zeros_like(zero).at[jnp.asarray(self._process_of_feature())].add(jnp.diagonal(P))
@@ -142,9 +140,7 @@ class CollaborativePosterior(eqx.Module):
         return jax.lax.map(function, q, batch_size=min(ROWS_AT_ONCE, q.mean.shape[0]))
 
 
-def _elimination(
-    inner: Float[Array, "M M"], half: Float[Array, "M L"]
-) -> Float[Array, "S L"]:
+def _elimination(inner: Float[Array, "M M"], half: Float[Array, "M L"]) -> Float[Array, "S L"]:
     """[-(I + βA_hh)⁻¹βA_hg; I]: local features less what the global process explains of them."""
     explained = solve_triangular(inner, half, lower=True, trans="T")
     return jnp.concatenate([-explained, jnp.eye(half.shape[1], dtype=half.dtype)])

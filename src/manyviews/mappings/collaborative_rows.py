@@ -80,9 +80,7 @@ def _assemble(
 ) -> StackedRowEvidence:
     B = posterior.weights
     products = jax.lax.map(lambda w: (B * w) @ B.T, patterns)
-    squares = jnp.concatenate(
-        [jnp.ones((B.shape[1], 1), B.dtype), posterior.mixing**2], axis=1
-    )
+    squares = jnp.concatenate([jnp.ones((B.shape[1], 1), B.dtype), posterior.mixing**2], axis=1)
     return StackedRowEvidence(
         stack=posterior.stack,
         beta=1.0 / posterior.noise,

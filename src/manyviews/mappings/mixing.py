@@ -95,9 +95,7 @@ def spectrum(E: Float[Array, "L L"]) -> tuple[Float[Array, " L"], Float[Array, "
     return jnp.maximum(values, 0.0), vectors
 
 
-def mixed_means(
-    E: Float[Array, "L L"], R: Float[Array, "L D"], W: Weights
-) -> Float[Array, "L D"]:
+def mixed_means(E: Float[Array, "L L"], R: Float[Array, "L D"], W: Weights) -> Float[Array, "L D"]:
     """D(I + DED)⁻¹Dr of every output: what the local processes add to the mean."""
     if W.shape[1] == 1:
         values, U = spectrum(E)
@@ -133,9 +131,7 @@ def mixed_traces(
         square = W[:, 0] ** 2
         along = jnp.einsum("li,nlm,mi->ni", U, spreads, U)
         return along @ (square / (1.0 + values[:, None] * square))
-    return jax.lax.map(
-        lambda w: jnp.einsum("lm,nlm->n", _inside(E, w), spreads), W
-    ).T
+    return jax.lax.map(lambda w: jnp.einsum("lm,nlm->n", _inside(E, w), spreads), W).T
 
 
 def _inside(E: Float[Array, "L L"], w: Float[Array, " J"]) -> Float[Array, "L L"]:

@@ -9,6 +9,7 @@ training data and new row together, it adds F(Y, y*) - F(Y), which is never less
 """
 
 from functools import singledispatch
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -69,11 +70,11 @@ class RowEvidence(eqx.Module):
 
 @singledispatch
 def row_evidence(
-    posterior: GPPosterior,
+    posterior: Any,
     filled: Float[np.ndarray, "N D"],
     observed: Bool[np.ndarray, "N D"],
     power: float = 1.0,
-) -> RowEvidence:
+) -> Any:
     """Prepare new rows (zeros where missing) for inference of their latent points.
 
     Posteriors of other mappings register a form of their own.

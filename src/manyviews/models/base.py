@@ -23,6 +23,7 @@ from ..inference.new_sequences import infer_sequences
 from ..inference.stages import Stage
 from ..kernels import Kernel
 from ..latent import Paths
+from ..mappings import GPPosterior
 from ..mappings.rows import augmented_evidence
 from .core import FitOptions, FittedCore, resolve_stages
 from .dynamics import Dynamics
@@ -109,9 +110,9 @@ class VariationalEstimator(Dynamics, FittedModel):
 
     def _fitted(self, place: int) -> Fitted:
         posterior, core = self.core_.posteriors[place], self.core_
-        return lambda q: moments(
-            posterior, core.seen(place, q), want_std=False, want_covariance=False
-        ).mean
+        return lambda q: (
+            moments(posterior, core.seen(place, q), want_std=False, want_covariance=False).mean
+        )
 
     def _slopes(self, place: int) -> Float[np.ndarray, "D Q"]:
         q = self.core_.marginals()
@@ -191,12 +192,15 @@ class VariationalEstimator(Dynamics, FittedModel):
             if method == "augmented":
                 raise OptionError("with time stamps only method='fixed' is there")
         elif method == "augmented" or (method == "auto" and all(p.exact for p in posteriors)):
+            if not all(isinstance(posterior, GPPosterior) for posterior in posteriors):
+                raise OptionError("with collaborative mappings only method='fixed' is there")
             bound = -np.array(found.q.kl(self.core_.model.latent.prior(len(scaled[0]))))
             for posterior, rows in zip(posteriors, scaled, strict=True):
                 if np.isnan(rows).all():
                     continue
                 filled = jnp.asarray(np.nan_to_num(rows))
                 observed = jnp.asarray(~np.isnan(rows), jnp.float64)
+                assert isinstance(posterior, GPPosterior)
                 bound = bound + np.array(augmented_evidence(posterior, found.q, filled, observed))
         for scaling, rows in zip(self._scalings, scaled, strict=True):
             bound = bound - scaling.log_jacobian(rows)

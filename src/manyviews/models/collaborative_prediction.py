@@ -27,9 +27,7 @@ class Question(NamedTuple):
     wanted: tuple[int, ...]
 
 
-def private_paths(
-    known: Mixture, core: FittedCore, question: Question, treatment: str
-) -> Mixture:
+def private_paths(known: Mixture, core: FittedCore, question: Question, treatment: str) -> Mixture:
     """Give the wanted views that are not known their latent points.
 
     ``"conditional"`` leaves them as the joint posterior has them: their prior given what is known
@@ -87,9 +85,7 @@ def compare_treatments(
 
 
 def _loss(core: FittedCore, view: int, q: Gaussian, Y: Float[np.ndarray, "N D"]) -> float:
-    found = moments(
-        core.posteriors[view], core.seen(view, q), want_std=True, want_covariance=False
-    )
+    found = moments(core.posteriors[view], core.seen(view, q), want_std=True, want_covariance=False)
     return float(np.nanmean(-norm.logpdf(Y, found.mean, found.std)))
 
 

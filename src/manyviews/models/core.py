@@ -16,18 +16,18 @@ from ..inference.bound import Model
 from ..inference.checkpoint import Checkpoint, fingerprint
 from ..inference.diagnostics import FitInfo
 from ..inference.initial_dynamics import TimeKernel, initial_time_kernels
+from ..inference.initial_mapping import INITIAL_SIGNAL_TO_NOISE, initial_mapping
 from ..inference.initialise import (
     joint_means,
     residual_share,
 )
-from ..inference.initial_mapping import INITIAL_SIGNAL_TO_NOISE, initial_mapping
 from ..inference.optimise import optimise
 from ..inference.progress import ProgressBar
 from ..inference.stages import Stage, default_stages
 from ..io import register_record
 from ..kernels import Kernel
 from ..latent import LatentSpace, StandardNormal, Temporal, everything, make_sequences, marginals
-from ..mappings import CollaborativePosterior, GPPosterior, Mapping, Outputs, make_outputs
+from ..mappings import Mapping, Outputs, Posterior, make_outputs
 from ..parameters import with_positive_transform
 
 EXPECTATION_TOLERANCE = 0.02
@@ -72,7 +72,7 @@ class FittedCore:
     """A fitted model with what prediction needs of the training data (scaled, NaN missing)."""
 
     model: Model
-    posteriors: tuple[GPPosterior | CollaborativePosterior, ...]
+    posteriors: tuple[Posterior, ...]
     data: tuple[np.ndarray, ...]
 
     def marginals(self) -> Gaussian:
@@ -170,9 +170,7 @@ def starting_model(
         isinstance(options.init, str) and options.init == "random"
     ):
         means = means + 0.3 * rng.standard_normal(means.shape)
-    views = tuple(
-        starting_mapping(view, Y, means, options, rng) for view, Y in enumerate(data)
-    )
+    views = tuple(starting_mapping(view, Y, means, options, rng) for view, Y in enumerate(data))
     return with_positive_transform(Model(latent_space(means, options), views), options.positive)
 
 
@@ -232,8 +230,6 @@ def _expectation_error(view: Mapping, q: Gaussian) -> float:
 
 
 @eqx.filter_jit
-def condition(
-    view: Mapping, q: Gaussian, outputs: Outputs
-) -> GPPosterior | CollaborativePosterior:
+def condition(view: Mapping, q: Gaussian, outputs: Outputs) -> Posterior:
     """What prediction needs of a view's training data."""
     return view.posterior(q, outputs)

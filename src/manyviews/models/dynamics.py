@@ -18,7 +18,7 @@ from .core import FittedCore
 
 
 class Dynamics:
-    """The temporal side of an estimator whose latent space may hold :class:`~manyviews.latent.Paths`."""
+    """The temporal side of an estimator whose latent space may hold :class:`.Paths`."""
 
     core_: FittedCore
     when_: When | None

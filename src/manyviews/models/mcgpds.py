@@ -196,9 +196,7 @@ checkpoint, random_state, verbose
         )
         private = tuple(self._by_view(self.time_kernel, "time_kernel", "auto"))
         collaboration = Collaboration(self.shared_kernel, private, self.sharing, self.factorised)
-        self.core_, self.fit_info_ = fit_collaboration(
-            scaled, found.names, options, collaboration
-        )
+        self.core_, self.fit_info_ = fit_collaboration(scaled, found.names, options, collaboration)
         self.private_losses_: dict[str, dict[str, float]] = {}
         self.relevance_values_ = self._publish_core()
         ratios = dict(zip(found.names, self.fit_info_.signal_to_noise.tolist(), strict=True))
@@ -230,7 +228,7 @@ checkpoint, random_state, verbose
 
     # ------------------------------------------------------------------ prediction
 
-    def predict(
+    def predict(  # type: ignore[override]  # rows are never taken one by one
         self,
         views: Any,
         target: Names | None = None,
@@ -314,9 +312,7 @@ checkpoint, random_state, verbose
         if new.when is not None:
             return new
         trained = self._paths().sequences
-        alone = each_alone(
-            len(new.scaled[0]), trained.inputs.shape[1], int(trained.code.max()) + 1
-        )
+        alone = each_alone(len(new.scaled[0]), trained.inputs.shape[1], int(trained.code.max()) + 1)
         return new._replace(when=alone)
 
     def _locate(
