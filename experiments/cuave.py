@@ -35,7 +35,7 @@ PUBLISHED = {
 }
 SHARING = ("view", "dimension")
 POWERS = ("auto", 0.1, 0.01, 0.001)
-STAGES = (Stage("lbfgs", 60, hold=HELD), Stage("adam", 150), Stage("lbfgs", 100))
+STAGES = (Stage("lbfgs", 40, hold=HELD), Stage("adam", 120), Stage("lbfgs", 60))
 
 
 class Speech(NamedTuple):

@@ -95,7 +95,7 @@ def recovery_rows(
     method: str, draws: list[tuple[Signals, int]], setting: Setting, **options: Any
 ) -> list[Row]:
     """Smallest correlation with a true signal, dimensions kept, and whether weights tell them."""
-    options = {"n_components": 2, "sharing": "dimension", **options}
+    options = {"n_components": 2, "sharing": "dimension", "init": "canonical", **options}
     found: dict[str, list[float]] = {}
     began = time.perf_counter()
     for toy, seed in draws:

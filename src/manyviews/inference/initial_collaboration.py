@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from ..errors import DataError, OptionError
+from ..errors import OptionError
 from ..kernels import Kernel, White
 from ..parameters import fix
 from .initial_dynamics import TimeKernel, initial_time_kernels
-from .initialise import canonical_scores, compact_view, initial_means
+from .initialise import canonical_scores, compact_view, initial_means, joint_means
 
-STARTS = ("canonical", "separate", "random")
+STARTS = ("concatenated", "canonical", "separate", "random")
+TIED = ("concatenated",)  # starts in which all views have the same path
 
 
 def starting_paths(
@@ -23,6 +24,7 @@ def starting_paths(
 ) -> tuple[Float[np.ndarray, "N Q"], list[Float[np.ndarray, "N Q"]]]:
     """Means of the shared path and of every view's own, dimension tied to dimension.
 
+    ``"concatenated"`` takes the PPCA scores of all views side by side as everybody's path.
     ``"canonical"`` takes the generalised canonical variates of the views as the shared path, and
     for every view its whitened PPCA scores, rotated to lie as near to those as they can
     (orthogonal Procrustes). ``"separate"`` takes the scores as they are and their mean; an array
@@ -34,6 +36,9 @@ def starting_paths(
     if init == "random":
         shared = rng.standard_normal((len(data[0]), n_components))
         return shared, [shared + rng.standard_normal(shared.shape) for _ in data]
+    if init == "concatenated":
+        given = joint_means(data, n_components, init, rng)
+        return given, [given.copy() for _ in data]
     compact = [compact_view(Y) for Y in data]
     paths = [_scores(Y, n_components, rng) for Y in compact]
     if init == "separate" or len(data) == 1:
@@ -80,7 +85,6 @@ def path_kernel(
     return initial_time_kernels(kernel, means, inputs, code)[0]
 
 
-def check_start(init: Any) -> None:
-    """Refuse names that are no starts."""
-    if isinstance(init, str) and init not in STARTS:
-        raise DataError(f"init must be one of {STARTS} or an array, got {init!r}")
+def is_tied(init: Any) -> bool:
+    """Whether all views start from the same path."""
+    return not isinstance(init, str) or init in TIED

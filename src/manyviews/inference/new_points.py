@@ -21,7 +21,6 @@ from ..mappings.rows import RowEvidence, row_evidence
 from .batching import map_alike
 from .many_minima import minimise_rows
 
-
 Ends = tuple[int, int] | None  # of a slice, which Python cannot hash; None is everything
 
 ROW_BUCKETS = (8, 64, 256, 1024)  # rows compiled for; fewer rows are padded

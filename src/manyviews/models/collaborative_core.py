@@ -9,7 +9,7 @@ from jaxtyping import Float
 from ..data import When
 from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
-from ..inference.initial_collaboration import path_kernel, starting_paths
+from ..inference.initial_collaboration import is_tied, path_kernel, starting_paths
 from ..inference.initial_dynamics import TimeKernel
 from ..inference.stages import Stage
 from ..kernels import White
@@ -17,7 +17,7 @@ from ..latent import Collaborative, make_sequences
 from ..parameters import fix, with_positive_transform
 from .core import INITIAL_PRECISION, FitOptions, FittedCore, fit_model, starting_mapping
 
-INITIAL_ALPHA, APART = 0.5, 1.0 - 1e-9
+INITIAL_ALPHA, TIED_ALPHA, APART = 0.5, 0.1, 1.0 - 1e-9
 INITIAL_SPREAD, NO_SPREAD = 0.01, 1e-4
 
 
@@ -86,7 +86,7 @@ def starting_collaboration(
         private,
         np.concatenate(paths, axis=1),
         INITIAL_PRECISION,
-        np.full(shape, APART if alone else INITIAL_ALPHA),
+        np.full(shape, APART if alone else TIED_ALPHA if is_tied(options.init) else INITIAL_ALPHA),
         NO_SPREAD if unordered else INITIAL_SPREAD,
         collaboration.factorised,
     )

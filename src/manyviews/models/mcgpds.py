@@ -72,9 +72,10 @@ class McGPDS(CrossPrediction, Generation):
         In the middle stage of the fit, draw so many outputs of every collaborative view for each
         step (003 §4.1). Worth it for thousands of columns and two local processes or more; with one
         local process the cost hardly grows with the columns. Default: all.
-    init : {"canonical", "separate", "random"} or array, default="canonical"
-        Starting paths: PPCA scores of the views, rotated towards their canonical variates; as
-        they are; random; or given (samples x components).
+    init : {"concatenated", "canonical", "separate", "random"} or array, default="concatenated"
+        Starting paths. PPCA of all views side by side, the same path for all, with α at 0.1; or
+        one for each with α at 0.5: the PPCA scores of the views, rotated towards their canonical
+        variates or as they are, or random. An array (samples x components) is everybody's path.
     scaling, noise_floor, align, evidence_power
         As in :class:`~manyviews.MRD`.
     inducing, n_restarts, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
@@ -125,7 +126,7 @@ checkpoint, random_state, verbose
         sharing: str = "view",
         factorised: bool = False,
         outputs_per_step: int | None = None,
-        init: Any = "canonical",
+        init: Any = "concatenated",
         inducing: str = "kmeans",
         scaling: str | dict[str, str] = "view",
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
