@@ -172,7 +172,7 @@ def choose(setting: Setting, train: Frames) -> tuple[tuple[Answers, Answers], li
         for measure in ("joint-distance", "NLPD")
     ]  # fmt: skip
     best = [
-        min(scores, key=lambda answers: scores[answers][measure])  # noqa: B023
+        min(scores, key=lambda answers: scores[answers][measure])
         for measure in ("joint-distance", "NLPD")
     ]
     return (best[0], best[1]), rows
