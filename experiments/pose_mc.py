@@ -44,7 +44,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "McGPDS + GP-LVM prior": {"time_kernel": "white"},
     "McGPDS + linear map": {"kernel": "linear", "n_local": 0},
 }
-KINDS = (("dimension", "concatenated"), ("view", "concatenated"), ("dimension", "canonical"))
+KINDS = (("view", "concatenated"), ("dimension", "concatenated"), ("dimension", "canonical"))
 POWERS = (1.0, 0.1, 0.01)
 TREATMENTS = ("conditional", "nearest", "nearest-own")
 HELD_OUT = (1, 4, 7, 8)
