@@ -17,6 +17,7 @@ NAMES = (
     "time_to_bound",
     "new_points",
     "dynamics",
+    "collaborative",
     "explore",
     "gibbs",
     "uncertain",

@@ -8,6 +8,7 @@ from experiments.setting import DataFolderError
 MEASURES = {
     "avletters": {"RMSE-16views", "RMSE-audio", "RMSE-audio-label", "F1"},
     "cmu35": {"legs-SC", "legs-RA", "body-SC", "body-RA"},
+    "cuave": {"RMSE", "NLPD"},
     "exam": {"canonical-correlation"},
     "fi-mrd": {"adjusted-rand"},
     "imputation": {"nutrimouse-values-RMSE", "nutrimouse-views-NLPD", "scmt-views-RMSE"},
@@ -17,6 +18,7 @@ MEASURES = {
     "oil-map": {"nn-errors", "dimensions-kept", "imputation-RMSE-30", "imputation-RMSE-60"},
     "peers": {"toy-RMSE", "toy-NLPD", "nutrimouse-RMSE", "pose-joint-distance"},
     "pose": {"joint-distance", "NLPD", "coverage-90"},
+    "pose-mc": {"joint-distance", "NLPD", "coverage-90"},
     "robustness": {"within-1-percent"},
     "thesis-mixture": {"test-log-density", "clusters", "RMSE-arc", "RMSE-sine"},
     "thesis-gplvm": {
@@ -28,6 +30,7 @@ MEASURES = {
         "faces-RMS-60",
     },
     "toy": {"signal-correlation", "dimensions-kept", "segmentation-correct", "coverage-90"},
+    "toy-mc": {"signal-correlation", "segmentation-correct", "alpha-rank-correlation"},
     "usps": {"errors"},
     "video": {"MSE-pixel", "MSE-pixel-forecast"},
     "yale": {"shared-dimensions", "light-R2", "subject-silhouette", "retrieval-precision"},

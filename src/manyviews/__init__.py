@@ -15,10 +15,12 @@ from . import (  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
 from .mixtures import DirichletPCCA, MixturePCCA  # noqa: E402
 from .models import (  # noqa: E402
+    CGPDS,
     MRD,
     AutoregressiveGP,
     BayesianGPLVM,
     GenerativeClassifier,
+    McGPDS,
     MRDClassifier,
     UncertainGPRegressor,
 )
@@ -27,6 +29,7 @@ from .models.files import load  # noqa: E402
 __version__ = version("manyviews")
 
 __all__ = [
+    "CGPDS",
     "MRD",
     "AutoregressiveGP",
     "BayesianGPLVM",
@@ -34,6 +37,7 @@ __all__ = [
     "DirichletPCCA",
     "MixturePCCA",
     "MRDClassifier",
+    "McGPDS",
     "Stage",
     "UncertainGPRegressor",
     "__version__",

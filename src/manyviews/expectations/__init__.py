@@ -4,6 +4,7 @@ from . import constant, linear, rbf, restricted
 from .gaussian import Gaussian
 from .table import (
     cross_psi2,
+    cross_psi2_rows,
     expectation_error,
     psi0,
     psi1,
@@ -17,6 +18,7 @@ __all__ = [
     "Gaussian",
     "constant",
     "cross_psi2",
+    "cross_psi2_rows",
     "expectation_error",
     "linear",
     "psi0",

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 from ..kernels import RBF
 from .exp_sum import weighted_exp_sum
 from .gaussian import Gaussian
-from .table import register, register_cross, register_rows
+from .table import register, register_cross, register_cross_rows, register_rows
 
 
 def psi0(kernel: RBF, q: Gaussian) -> Float[Array, " N"]:
@@ -66,6 +66,24 @@ def cross_psi2(
     return (height * weighted_exp_sum(rows, columns, W)).reshape(-1, M, L)
 
 
+def cross_psi2_rows(
+    a: RBF,
+    Za: Float[Array, "M Q"],
+    b: RBF,
+    Zb: Float[Array, "L Q"],
+    q: Gaussian,
+    T: Float[Array, "R M L"],
+    which: Int[Array, " N"],
+) -> Float[Array, " N"]:
+    """Σ_ml ⟨k_a(z_m, x_n) k_b(x_n, z_l)⟩ T[which_n, m, l]."""
+    M, L, Q = Za.shape[0], Zb.shape[0], Za.shape[1]
+    za, zb = jnp.repeat(Za, L, axis=0), jnp.tile(Zb, (M, 1))
+    rows, columns, height = _pair_factors(a, za, a.weights(Q), b, zb, b.weights(Q), q)
+    packed = T.reshape(T.shape[0], -1) * height
+    E = jnp.exp(rows @ columns)
+    return E @ packed[0] if T.shape[0] == 1 else jnp.sum(E * packed[which], axis=1)
+
+
 def _pair_factors(
     a: RBF,
     za: Float[Array, "P Q"],
@@ -118,4 +136,5 @@ def _pairs(M: int) -> tuple[Int[np.ndarray, " P"], Int[np.ndarray, " P"], Int[np
 
 register(RBF, psi0, psi1, psi2)
 register_cross(RBF, RBF, cross_psi2)
+register_cross_rows(RBF, RBF, cross_psi2_rows)
 register_rows(RBF, psi2_rows)

@@ -42,6 +42,7 @@ class Term(NamedTuple):
 CLOSED_FORMS: dict[type, ClosedForm] = {}
 CROSS_FORMS: dict[tuple[type, type], Callable[..., Array]] = {}
 ROW_FORMS: dict[type, Callable[..., Array]] = {}
+CROSS_ROW_FORMS: dict[tuple[type, type], Callable[..., Array]] = {}
 
 
 def register(
@@ -62,6 +63,11 @@ def register_cross(a: type[Kernel], b: type[Kernel], function: Callable[..., Arr
 def register_rows(kind: type[Kernel], function: Callable[..., Array]) -> None:
     """Enter a fast form of :func:`psi2_rows` for one family; without it a slower one serves."""
     ROW_FORMS[kind] = function
+
+
+def register_cross_rows(a: type[Kernel], b: type[Kernel], function: Callable[..., Array]) -> None:
+    """Enter a fast form of :func:`cross_psi2_rows` for two families."""
+    CROSS_ROW_FORMS[a, b] = function
 
 
 def psi0(kernel: Kernel, q: Gaussian) -> Float[Array, " N"]:
@@ -131,6 +137,27 @@ def psi2_rows(
 
     def single_row(mean: Array, variance: Array, index: Array) -> Array:
         return jnp.sum(T[index] * psi2(kernel, Z, Gaussian(mean[None], variance[None]), one)[0])
+
+    return jax.vmap(single_row)(q.mean, q.variance, which)
+
+
+def cross_psi2_rows(
+    a: Kernel,
+    Za: Float[Array, "M Q"],
+    b: Kernel,
+    Zb: Float[Array, "L Q"],
+    q: Gaussian,
+    T: Float[Array, "R M L"],
+    which: Int[Array, " N"],
+) -> Float[Array, " N"]:
+    """Σ_ml ⟨k_a(z_m, x_n) k_b(x_n, z_l)⟩ T[which_n, m, l] for every row n."""
+    if (type(a), type(b)) in CROSS_ROW_FORMS:
+        return CROSS_ROW_FORMS[type(a), type(b)](a, Za, b, Zb, q, T, which)
+    one = jnp.ones((1, 1), q.mean.dtype)
+
+    def single_row(mean: Array, variance: Array, index: Array) -> Array:
+        row = Gaussian(mean[None], variance[None])
+        return jnp.sum(T[index] * cross_psi2(a, Za, b, Zb, row, one)[0])
 
     return jax.vmap(single_row)(q.mean, q.variance, which)
 

@@ -9,6 +9,22 @@ Vector = Float[np.ndarray, " P"]
 Function = Callable[[Vector], tuple[float, Vector]]
 
 
+def stochastic_adam(function: Function, start: Vector, iterations: int, step_size: float) -> Vector:
+    """Minimise an expectation from unbiased estimates, with a step that falls to zero."""
+    x = start
+    first, second = np.zeros_like(x), np.zeros_like(x)
+    for t in range(1, iterations + 1):
+        value, gradient = function(x)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            step_size *= 0.5
+            continue
+        first = 0.9 * first + 0.1 * gradient
+        second = 0.999 * second + 0.001 * gradient**2
+        step = first / (1.0 - 0.9**t) / (np.sqrt(second / (1.0 - 0.999**t)) + 1e-12)
+        x = x - step_size * (1.0 - t / (iterations + 1)) * step
+    return x
+
+
 def adam(
     function: Function,
     start: Vector,

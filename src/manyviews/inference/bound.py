@@ -31,10 +31,13 @@ class Bound(NamedTuple):
 def evidence_bound(model: Model, outputs: tuple[Outputs, ...]) -> Bound:
     """Evaluate the bound of a model on the outputs of its views."""
     q, kl = model.latent.infer()
+    parts = [model.latent.dimensions(k) for k in range(len(model.views))]
+    seen = [None if part == slice(None) else q[..., part] for part in parts]
     evidence = map_alike(
-        lambda view, y: view.expected_log_likelihood(q, y),
+        lambda view, y, x: view.expected_log_likelihood(q if x is None else x, y),
         model.views,
         outputs,
+        seen,
         entries=max(view.size(q.mean.shape[0]) for view in model.views),
     )
     views = jnp.stack([e.value for e in evidence])

@@ -16,10 +16,12 @@ from jaxtyping import Array, Float, Int
 
 from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
-from ..mappings import GPPosterior
+from ..mappings import Posterior, StackedRowEvidence
 from ..mappings.rows import RowEvidence, row_evidence
 from .batching import map_alike
 from .many_minima import minimise_rows
+
+Ends = tuple[int, int] | None  # of a slice, which Python cannot hash; None is everything
 
 ROW_BUCKETS = (8, 64, 256, 1024)  # rows compiled for; fewer rows are padded
 
@@ -37,10 +39,11 @@ class NewPoints(NamedTuple):
 def infer_new_points(
     prior: Gaussian,
     train: Gaussian,
-    posteriors: tuple[GPPosterior, ...],
+    posteriors: tuple[Posterior, ...],
     rows: tuple[Float[np.ndarray, "N _"], ...],
     starts: Int[np.ndarray, "N S"],
     *,
+    parts: Sequence[slice] | None = None,
     powers: Sequence[float] | None = None,
     n_optimised: int | None = None,
     iterations: int = 200,
@@ -56,6 +59,8 @@ def infer_new_points(
         q(x) of the training rows.
     starts
         For every row the training points to start from (see :func:`nearest_rows`).
+    parts
+        The latent dimensions that each view sees. Default: all.
     powers
         Exponent of each view's evidence: below one where it is to count for less.
     n_optimised
@@ -64,6 +69,7 @@ def infer_new_points(
     """
     present = [k for k, Y in enumerate(rows) if not np.isnan(Y).all()]
     powers = [1.0 if powers is None else powers[k] for k in present]
+    seen = tuple(None if parts is None else _ends(parts[k]) for k in present)
     posteriors, rows = tuple(posteriors[k] for k in present), tuple(rows[k] for k in present)
     if n_optimised is None:
         n_optimised = 5 if any(np.isnan(Y).any() for Y in rows) else 2
@@ -81,7 +87,7 @@ def infer_new_points(
             starting = train[jnp.asarray(starts[padded])]
             keep = min(n_optimised, starts.shape[1])
             known = prior[jnp.asarray(padded)]
-            q, bound = _infer(known, evidences, starting, keep, iterations, tolerance)
+            q, bound = _infer(known, evidences, seen, starting, keep, iterations, tolerance)
             means.append(np.asarray(q.mean)[: here.size])
             variances.append(np.asarray(q.variance)[: here.size])
             bounds.append(np.asarray(bound)[: here.size])
@@ -90,10 +96,15 @@ def infer_new_points(
     return NewPoints(ends[:, 0], end_bounds[:, 0], ends, end_bounds)
 
 
+def _ends(part: slice) -> Ends:
+    return None if part == slice(None) else (part.start, part.stop)
+
+
 @eqx.filter_jit
 def _infer(
     prior: Gaussian,
-    evidences: tuple[RowEvidence, ...],
+    evidences: tuple[RowEvidence | StackedRowEvidence, ...],
+    seen: tuple[Ends, ...],
     starting: Gaussian,
     keep: int,
     iterations: int,
@@ -102,10 +113,13 @@ def _infer(
     n_rows, _, Q = starting.mean.shape
 
     def negative_bound(
-        q: Gaussian, prior: Gaussian, parts: tuple[RowEvidence, ...]
+        q: Gaussian, prior: Gaussian, parts: tuple[RowEvidence | StackedRowEvidence, ...]
     ) -> Float[Array, " n"]:
-        n, M = q.mean.shape[0], max(part.Z.shape[0] for part in parts)
-        gains = map_alike(lambda part: part(q), parts, entries=n * M * (M + 1) // 2)
+        n, M = q.mean.shape[0], max(part.n_inducing for part in parts)
+        own = [None if ends is None else q[..., slice(*ends)] for ends in seen]
+        gains = map_alike(
+            lambda part, x: part(q if x is None else x), parts, own, entries=n * M * (M + 1) // 2
+        )
         return q.kl(prior) - sum(gains)
 
     by_start = jax.tree_util.tree_map(lambda a: jnp.swapaxes(a, 0, 1), starting)

@@ -15,8 +15,9 @@ from scipy.spatial import KDTree
 
 from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
-from ..latent import Temporal, marginals
-from ..mappings import GPPosterior
+from ..latent import Paths, everything, marginals
+from ..latent.paths import NOTHING
+from ..mappings import Posterior
 from .neighbours import nearest_rows
 from .new_points import NewPoints, infer_new_points
 from .path_bound import PathBound, in_chunks
@@ -30,8 +31,8 @@ Tables = tuple[Float[np.ndarray, "_ _"], ...]
 
 
 def infer_sequences(
-    latent: Temporal,
-    posteriors: tuple[GPPosterior, ...],
+    latent: Paths,
+    posteriors: tuple[Posterior, ...],
     data: Tables,
     rows: Tables,
     inputs: Float[np.ndarray, "N P"],
@@ -53,16 +54,20 @@ def infer_sequences(
     """
     trained = np.asarray(latent.sequences.code)
     touched = np.flatnonzero(np.isin(trained, code))
-    prior = marginals(latent.extended(inputs, code, touched))[jnp.arange(-len(code), 0)]
+    future, last = latent.extended(inputs, code, touched), jnp.arange(-len(code), 0)
     present = [k for k, Y in enumerate(rows) if not np.isnan(Y).all()]
+    parts = [latent.dimensions(k) for k in range(len(rows))]
     if not present:
+        prior = everything(future)[last]
         nothing = np.zeros(len(code))
         return NewPoints(prior, nothing, prior[:, None], nothing[:, None])
+    prior = marginals(future)[last]
     powers = [1.0] * len(rows) if powers is None else powers
     starts, train = nearest_rows(rows, data, n_neighbours), marginals(latent)
     alone = infer_new_points(
-        prior, train, posteriors, rows, starts, powers=powers, n_optimised=n_optimised
-    )
+        prior, train, posteriors, rows, starts,
+        parts=parts, powers=powers, n_optimised=n_optimised,
+    )  # fmt: skip
     if not coupled:
         return alone
     old = _context(latent, touched, inputs, code)
@@ -73,12 +78,13 @@ def infer_sequences(
         in_chunks(posteriors[k], np.concatenate([data[k][old], rows[k]]), powers[k])
         for k in present
     )
-    bound = PathBound(joint, evidences, place)
-    unseen = np.asarray(np.isnan(np.concatenate(rows, axis=1)).all(axis=1))
-    weights = np.where(unseen, UNSEEN, 1.0)[:, None]
+    bound = PathBound(joint, evidences, tuple(present), place, alone=not len(old))
+    weights = _trust(rows, parts, latent.target.raw.shape[1])
     with single_threaded_blas():
         begun = [
-            bound.ascend(bound.start(target, weights * precision), SCREENING)
+            bound.ascend(
+                bound.start(target, weights * np.broadcast_to(precision, target.shape)), SCREENING
+            )
             for target, precision in _starting_paths(
                 latent, train, alone, prior, starts, rows, data, inputs, code
             )
@@ -90,8 +96,19 @@ def infer_sequences(
     return _by_row(found, gains, place[new])
 
 
+def _trust(rows: Tables, parts: list[slice], n_dimensions: int) -> Float[np.ndarray, "N Q"]:
+    """How much to make of the first sites of a row, by what was seen of what each informs."""
+    informed = np.zeros((len(rows[0]), n_dimensions), bool)
+    hopeless = np.ones(n_dimensions, bool)
+    for Y, part in zip(rows, parts, strict=True):
+        seen = np.asarray(~np.isnan(Y).all(axis=1))
+        informed[:, part] |= seen[:, None]
+        hopeless[part] &= bool(np.isnan(Y).all())
+    return np.where(hopeless, NOTHING, np.where(informed, 1.0, UNSEEN))
+
+
 def _context(
-    latent: Temporal,
+    latent: Paths,
     touched: Int[np.ndarray, " T"],
     inputs: Float[np.ndarray, "N P"],
     code: Int[np.ndarray, " N"],
@@ -123,7 +140,7 @@ def _by_row(
 
 
 def _starting_paths(
-    latent: Temporal,
+    latent: Paths,
     train: Gaussian,
     alone: NewPoints,
     prior: Gaussian,
@@ -137,10 +154,9 @@ def _starting_paths(
     means = np.asarray(train.mean)
     typical = np.median(np.asarray(latent.precision.value), axis=0)
     own = 1.0 / np.asarray(alone.q.variance) - 1.0 / np.asarray(prior.variance)
-    paths = [
-        starts[:, 0],
-        smoothest_path(means, starts, rows, data, inputs, code),
-        nearest_segment(latent.sequences, rows, data, inputs, code),
-    ]
+    paths: list[Int[np.ndarray, " N"] | None] = [starts[:, 0]]
+    if len(np.unique(code)) < len(code):
+        paths.append(smoothest_path(means, starts, rows, data, inputs, code))
+        paths.append(nearest_segment(latent.sequences, rows, data, inputs, code))
     along = [(means[path], typical) for path in paths if path is not None]
     return [(np.asarray(alone.q.mean), np.maximum(own, 1e-3)), *along]

@@ -7,13 +7,15 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ..mappings import Outputs
 from ..parameters import matches, named_parameters, split_free
 from .bound import Bound, Model, evidence_bound
 
 Vector = Float[np.ndarray, " P"]
+Columns = tuple[Int[Array, " n"] | None, ...]
+"""For every view the outputs chosen at random; None is all of them."""
 
 
 class Objective:
@@ -51,6 +53,13 @@ class Objective:
             self.best_value, self.best_vector = result, np.array(vector)
         return result, slope
 
+    def sampled(self, vector: Vector, columns: Columns) -> tuple[float, Vector]:
+        """An unbiased estimate of the same from some outputs; it counts for no best point."""
+        value, gradient = _sampled_value_and_gradient(
+            jnp.asarray(vector), self.fixed, self.outputs, columns, self.structure, self.shapes
+        )
+        return float(value), np.asarray(gradient)
+
     def model_at(self, vector: Vector) -> Model:
         """The model whose free parameters are this vector."""
         free = _unflatten(jnp.asarray(vector), self.structure, self.shapes)
@@ -77,6 +86,30 @@ def _value_and_gradient(
         return -bound.total, bound
 
     return jax.value_and_grad(negative_bound, has_aux=True)(vector)
+
+
+@eqx.filter_jit
+def _sampled_value_and_gradient(
+    vector: Array,
+    fixed: Model,
+    outputs: tuple[Outputs, ...],
+    columns: Columns,
+    structure: Any,
+    shapes: Any,
+) -> tuple[Array, Array]:
+    """Each view's evidence from some of its D outputs, times D over their number."""
+
+    def negative_bound(vector: Array) -> Array:
+        model = eqx.combine(_unflatten(vector, structure, shapes), fixed)
+        views, data, scales = list(model.views), list(outputs), [1.0] * len(outputs)
+        for place, chosen in enumerate(columns):
+            if chosen is not None:
+                scales[place] = views[place].n_samplable() / chosen.shape[0]
+                views[place], data[place] = views[place].some_outputs(data[place], chosen)
+        bound = evidence_bound(Model(model.latent, tuple(views)), tuple(data))
+        return bound.kl - jnp.sum(jnp.asarray(scales) * bound.views)
+
+    return jax.value_and_grad(negative_bound)(vector)
 
 
 def _unflatten(vector: Array, structure: Any, shapes: tuple[tuple[int, ...], ...]) -> Any:

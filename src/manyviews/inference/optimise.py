@@ -3,14 +3,15 @@
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+import jax.numpy as jnp
 import numpy as np
 
 from .._runtime import single_threaded_blas
 from ..errors import ConvergenceWarning, FactorisationError
-from ..mappings import Outputs
-from .adam import Vector, adam
+from ..mappings import Mapping, Outputs
+from .adam import Vector, adam, stochastic_adam
 from .bound import Model
 from .checkpoint import Checkpoint, State
 from .diagnostics import FitInfo
@@ -188,6 +189,8 @@ class Run:
             best_before = min(values[:-WINDOW], default=np.inf)
             return len(values) > WINDOW and best_before - min(values) < self.gain_limit
 
+        if stage.n_outputs is not None:
+            return self._sampled_stage(stage, x, mask, restart, index)
         if stage.method == "adam":
             return adam(masked, x, stage.iterations, stage.step_size, report)
         left = stage.iterations
@@ -202,6 +205,32 @@ class Run:
                 break
             x = adam(masked, x, RESCUE_STEPS, 0.2 * stage.step_size, report)
         return x
+
+    def _sampled_stage(
+        self, stage: Stage, x: Vector, mask: Vector, restart: int, index: int
+    ) -> Vector:
+        """Adam on random outputs; its end is kept if the whole bound is no worse there."""
+        rng = np.random.default_rng([restart, index])
+        views = self.objective.model_at(x).views
+
+        def estimate(vector: Vector) -> tuple[float, Vector]:
+            columns = tuple(random_outputs(view, stage.n_outputs or 0, rng) for view in views)
+            value, gradient = self.objective.sampled(np.where(mask > 0, vector, x), columns)
+            return value, gradient * mask
+
+        before, _ = self.objective(x)
+        end = stochastic_adam(estimate, x, stage.iterations, stage.step_size)
+        after, _ = self.objective(end)
+        self.trace.append(-min(before, after))
+        self.signals.append(self.signal_to_noise())
+        return end if after <= before else x
+
+
+def random_outputs(view: Mapping, count: int, rng: np.random.Generator) -> Any:
+    """Some of a view's outputs, drawn anew; None if all are needed or wanted."""
+    if view.n_samplable() <= count:
+        return None
+    return jnp.asarray(rng.choice(view.n_samplable(), count, replace=False))
 
 
 def _finish(info: FitInfo, run: Run) -> None:

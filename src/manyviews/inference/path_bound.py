@@ -7,15 +7,16 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..expectations import Gaussian
-from ..latent import Temporal, marginals
-from ..mappings import GPPosterior
+from ..latent import Paths, everything
+from ..mappings import Posterior, StackedRowEvidence
 from ..mappings.rows import RowEvidence, row_evidence
 from .lbfgs import lbfgs
 
 ROWS_AT_ONCE = 512
 WINDOW, TOLERANCE = 30, 1e-6  # iterations, and nats per row that they must gain together
 
-Evidences = tuple[tuple[RowEvidence, ...], ...]
+Rows = RowEvidence | StackedRowEvidence
+Evidences = tuple[tuple[Rows, ...], ...]
 
 
 class PathBound:
@@ -27,12 +28,26 @@ class PathBound:
         The rows with their sites to start from.
     evidences
         For every view present, the evidence of all rows, in chunks (:func:`in_chunks`).
+    views
+        Which views these are; the others are left out of the search where no row has sites of
+        theirs (``alone``).
     place
         The sequence of every row, numbered from zero.
     """
 
-    def __init__(self, latent: Temporal, evidences: Evidences, place: Int[np.ndarray, " N"]):
-        self.latent, self.evidences = latent, evidences
+    def __init__(
+        self,
+        latent: Paths,
+        evidences: Evidences,
+        views: tuple[int, ...],
+        place: Int[np.ndarray, " N"],
+        alone: bool = False,
+    ):
+        self.whole, self.evidences = latent, evidences
+        self.latent = latent.only(views) if alone else latent
+        self.views = tuple(range(len(views))) if alone else views
+        everything = range(latent.target.raw.shape[1])
+        self.columns = latent.columns(views) if alone else np.array(everything)
         self.place, self.n_sequences = place, int(place.max()) + 1
         self.everything = jnp.ones(len(place))
 
@@ -41,8 +56,8 @@ class PathBound:
     ) -> Float[np.ndarray, " V"]:
         """The training rows' sites as they are, the new ones as given."""
         m, lam = np.array(self.latent.target.value), np.array(self.latent.precision.value)
-        m[len(m) - len(target) :] = target
-        lam[len(m) - len(target) :] = precision
+        m[len(m) - len(target) :] = target[:, self.columns]
+        lam[len(m) - len(target) :] = precision[:, self.columns]
         return _flat(m, lam)
 
     def ascend(
@@ -73,8 +88,12 @@ class PathBound:
         return self._by_sequence(_flat(*sites), (jnp.arange(len(self.place)) < n_rows) * 1.0)
 
     def marginals(self, x: Float[np.ndarray, " V"]) -> Gaussian:
-        """q(x) of all rows."""
-        return marginals(_with_sites(self.latent, jnp.asarray(x)))
+        """q(x) of all rows, of all that the latent space holds."""
+        found = _with_sites(self.latent, jnp.asarray(x))
+        target, precision = np.array(self.whole.target.value), np.array(self.whole.precision.value)
+        target[:, self.columns] = found.target.value
+        precision[:, self.columns] = found.precision.value
+        return everything(self.whole.with_rows(self.whole.sequences, target, precision))
 
     def _by_sequence(self, x: np.ndarray, counted: Float[Array, " N"]) -> Float[np.ndarray, " S"]:
         (_, shares), _ = self._evaluate(x, counted)
@@ -83,12 +102,10 @@ class PathBound:
     def _evaluate(
         self, x: np.ndarray, counted: Float[Array, " N"]
     ) -> tuple[tuple[Array, Array], Array]:
-        return _value_and_slope(jnp.asarray(x), self.latent, self.evidences, counted)
+        return _value_and_slope(jnp.asarray(x), self.latent, self.evidences, self.views, counted)
 
 
-def in_chunks(
-    posterior: GPPosterior, Y: Float[np.ndarray, "N D"], power: float
-) -> tuple[RowEvidence, ...]:
+def in_chunks(posterior: Posterior, Y: Float[np.ndarray, "N D"], power: float) -> tuple[Rows, ...]:
     """The evidence of rows; all at once, a long series would need an N x M² array."""
     pieces = [Y[begin : begin + ROWS_AT_ONCE] for begin in range(0, len(Y), ROWS_AT_ONCE)]
     return tuple(
@@ -102,7 +119,7 @@ def _flat(
     return np.concatenate([target.ravel(), np.log(precision).ravel()])
 
 
-def _with_sites(latent: Temporal, x: Float[Array, " V"]) -> Temporal:
+def _with_sites(latent: Paths, x: Float[Array, " V"]) -> Paths:
     N, Q = latent.target.raw.shape
     target, log_precision = x[: N * Q].reshape(N, Q), x[N * Q :].reshape(N, Q)
     precision = jnp.exp(jnp.clip(log_precision, -40.0, 40.0))
@@ -115,7 +132,11 @@ def _with_sites(latent: Temporal, x: Float[Array, " V"]) -> Temporal:
 
 @eqx.filter_jit
 def _value_and_slope(
-    x: Float[Array, " V"], latent: Temporal, evidences: Evidences, counted: Float[Array, " N"]
+    x: Float[Array, " V"],
+    latent: Paths,
+    evidences: Evidences,
+    views: tuple[int, ...],
+    counted: Float[Array, " N"],
 ) -> tuple[tuple[Array, Array], Array]:
     """Minus the bound with every row's share in it, and the gradient."""
 
@@ -123,11 +144,12 @@ def _value_and_slope(
         found = _with_sites(latent, x).smooth()
         q = Gaussian(found.mean, found.variance)
         shares = -jnp.sum(found.kl, axis=1)
-        for chunks in evidences:
+        for view, chunks in zip(views, evidences, strict=True):
+            seen = q[..., latent.dimensions(view)]
             begin, parts = 0, []
             for chunk in chunks:
                 size = chunk.linear.shape[0]
-                parts.append(chunk(q[begin : begin + size]))
+                parts.append(chunk(seen[begin : begin + size]))
                 begin += size
             shares += counted * jnp.concatenate(parts)
         return -jnp.sum(shares), shares

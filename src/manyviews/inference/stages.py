@@ -17,12 +17,16 @@ class Stage:
         Parameters (names or patterns) that stay at their values during the stage.
     step_size : float
         Adam's step on the unconstrained parameters.
+    n_outputs : int, optional
+        With Adam, draw so many outputs of every collaborative view anew for each step (003 §4.1)
+        in the place of all of them; the step size then falls to zero over the stage.
     """
 
     method: Literal["lbfgs", "adam"]
     iterations: int
     hold: tuple[str, ...] = ()
     step_size: float = 0.05
+    n_outputs: int | None = None
 
 
 def default_stages(max_iter: int, hold: bool = True) -> tuple[Stage, ...]:

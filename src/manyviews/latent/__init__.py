@@ -1,6 +1,8 @@
 """Latent spaces: prior, posterior and the KL between them."""
 
-from .base import Inferred, LatentSpace, marginals
+from .base import Inferred, LatentSpace, everything, marginals
+from .collaborative import Collaborative
+from .paths import Paths
 from .points import BackConstrained, DividedPoints, Points
 from .sequences import Sequences, make_sequences
 from .standard_normal import StandardNormal
@@ -10,15 +12,18 @@ from .uncertain import UncertainInputs
 
 __all__ = [
     "BackConstrained",
+    "Collaborative",
     "DividedPoints",
     "Inferred",
     "LatentSpace",
+    "Paths",
     "Points",
     "Sequences",
     "StandardNormal",
     "Temporal",
     "TimedPoints",
     "UncertainInputs",
+    "everything",
     "make_sequences",
     "marginals",
 ]

@@ -31,6 +31,14 @@ class LatentSpace(eqx.Module):
     def prior(self, n_points: int) -> Gaussian:
         """Marginal prior of new points of which nothing is known."""
 
+    def dimensions(self, view: int) -> slice:
+        """The latent dimensions that a view is a function of: all, unless a space divides them."""
+        return slice(None)
+
+    def everything(self) -> Gaussian:
+        """The marginals of all that the space holds, those that views see first."""
+        return self.marginals()
+
     def marginals(self) -> Gaussian:
         """The marginals q(x_n)."""
         return self.infer().marginals
@@ -44,3 +52,9 @@ class LatentSpace(eqx.Module):
 def marginals(latent: LatentSpace) -> Gaussian:
     """The marginals q(x_n), compiled."""
     return latent.marginals()
+
+
+@eqx.filter_jit
+def everything(latent: LatentSpace) -> Gaussian:
+    """The marginals of all that the space holds, compiled."""
+    return latent.everything()

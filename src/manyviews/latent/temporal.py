@@ -6,17 +6,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from ..errors import OptionError
 from ..expectations import Gaussian
 from ..kernels import Kernel
 from ..linalg import map_factorising, safe_cholesky
 from ..parameters import Parameter, parameter, positive
-from .base import Inferred, LatentSpace
 from .dense import Smoothed, smooth_dense
 from .kalman import smooth_states
-from .sequences import Sequences, make_sequences
+from .paths import Paths
+from .sequences import Sequences
 from .state_space import has_state_space, simulate, state_space
 
 LONG = 100
@@ -25,12 +25,10 @@ LONG = 100
 LONGEST_DENSE = 20_000
 """Rows of a sequence whose covariance still fits into memory (3.2 GB)."""
 
-NOTHING = 1e-17  # the precision of a site that says nothing
-
 Path = Literal["auto", "dense", "state-space"]
 
 
-class Temporal(LatentSpace):
+class Temporal(Paths):
     """p(x_q) = GP(0, k_q(t, t')) within every sequence, sequences independent.
 
     The posterior is the prior times one Gaussian site per row and dimension,
@@ -92,14 +90,6 @@ class Temporal(LatentSpace):
         self.precision = positive(jnp.broadcast_to(jnp.asarray(precision), jnp.shape(target)))
         self.path = path
 
-    def infer(self) -> Inferred:
-        found = self.smooth()
-        return Inferred(Gaussian(found.mean, found.variance), jnp.sum(found.kl))
-
-    def smooth(self) -> Smoothed:
-        """Marginals, and the KL by row and dimension."""
-        return self._smooth(self.target.value)
-
     def prior(self, n_points: int) -> Gaussian:
         """N(0, k(t, t)), averaged over the training inputs where the prior is not stationary."""
         variances = self.prior_variances().mean(axis=0)
@@ -112,36 +102,10 @@ class Temporal(LatentSpace):
         N, Q = self.target.raw.shape
         return jnp.broadcast_to(jnp.stack(columns, axis=1), (N, Q))
 
-    def extended(
-        self, inputs: Float[np.ndarray, "n P"], code: Int[np.ndarray, " n"], rows: np.ndarray
+    def with_rows(
+        self, sequences: Sequences, target: ArrayLike, precision: ArrayLike
     ) -> "Temporal":
-        """Some of the rows, and after them new ones of which nothing is known yet."""
-        old = self.sequences
-        joint = make_sequences(
-            np.concatenate([np.asarray(old.inputs)[rows], inputs]),
-            np.concatenate([np.asarray(old.code)[rows], code]),
-        )
-        Q = self.target.raw.shape[1]
-        target = np.concatenate([np.asarray(self.target.value)[rows], np.zeros((len(code), Q))])
-        known = np.asarray(self.precision.value)[rows]
-        precision = np.concatenate([known, np.full((len(code), Q), NOTHING)])
-        return Temporal(joint, self.kernels, target, precision)
-
-    def sample(self, key: PRNGKeyArray, n_paths: int) -> Float[Array, "S N Q"]:
-        """Joint draws of all rows from q(X), by Matheron's rule.
-
-        A prior path f, seen through noisy sites, is corrected by the posterior mean of what is
-        missing: x = f + E[x | targets m - f - noise].
-        """
-        prior_key, site_key = jax.random.split(key)
-        f = self._prior_paths(prior_key, n_paths)
-        root = jnp.sqrt(self.precision.value)
-        noise = jax.random.normal(site_key, f.shape, f.dtype) / root
-        corrected = jax.lax.map(self._smooth_mean, self.target.value - f - noise)
-        return f + corrected
-
-    def _smooth_mean(self, target: Float[Array, "N Q"]) -> Float[Array, "N Q"]:
-        return self._smooth(target).mean
+        return Temporal(sequences, self.kernels, target, precision)
 
     def _smooth(self, target: Float[Array, "N Q"]) -> Smoothed:
         precision = self.precision.value

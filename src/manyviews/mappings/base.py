@@ -4,7 +4,7 @@ from abc import abstractmethod
 from typing import Any, NamedTuple
 
 import equinox as eqx
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ..expectations import Gaussian
 from .outputs import Outputs
@@ -39,3 +39,17 @@ class Mapping(eqx.Module):
     @abstractmethod
     def size(self, n_rows: int) -> int:
         """Entries of the largest array that evaluating this view needs at once."""
+
+    def n_samplable(self) -> int:
+        """How many outputs a random choice of them can be taken from; zero if there can be none."""
+        return 0
+
+    def some_outputs(
+        self, outputs: Outputs, columns: Int[Array, " n"]
+    ) -> "tuple[Mapping, Outputs]":
+        """The mapping to some of the outputs, and these; for mappings that can be so divided."""
+        raise NotImplementedError
+
+    def expectation_error(self, q: Gaussian) -> float:
+        """Relative error of the psi statistics under q(X); zero where they are in closed form."""
+        return 0.0

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, ArrayLike, Float
 
-from ..expectations import Gaussian, psi0, psi1, psi2
+from ..expectations import Gaussian, expectation_error, psi0, psi1, psi2
 from ..expectations.exp_sum import BLOCK_ENTRIES
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER, log_determinant, safe_cholesky, whiten
@@ -58,6 +58,9 @@ class CollapsedGP(Mapping):
     def size(self, n_rows: int) -> int:
         M = self.inducing.raw.shape[0]
         return min(n_rows * M * (M + 1) // 2, BLOCK_ENTRIES)
+
+    def expectation_error(self, q: Gaussian) -> float:
+        return expectation_error(self.kernel, self.inducing.value, q)
 
     def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
         beta = 1.0 / self.noise_variance()

@@ -8,6 +8,9 @@ R_d = K⁻¹ - (K+βΨ2)⁻¹, which is linear in the row's ψ1 and Ψ2. With q(
 training data and new row together, it adds F(Y, y*) - F(Y), which is never less.
 """
 
+from functools import singledispatch
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -40,6 +43,11 @@ class RowEvidence(eqx.Module):
     power: Float[Array, ""]
     """The evidence is raised to this power (multiplied by it, as a logarithm)."""
 
+    @property
+    def n_inducing(self) -> int:
+        """Inducing inputs."""
+        return self.Z.shape[0]
+
     def __call__(self, q: Gaussian) -> Float[Array, " N"]:
         first = psi1(self.kernel, self.Z, q)
         misfit = (
@@ -60,13 +68,17 @@ class RowEvidence(eqx.Module):
         )
 
 
+@singledispatch
 def row_evidence(
-    posterior: GPPosterior,
+    posterior: Any,
     filled: Float[np.ndarray, "N D"],
     observed: Bool[np.ndarray, "N D"],
     power: float = 1.0,
-) -> RowEvidence:
-    """Prepare new rows (zeros where missing) for inference of their latent points."""
+) -> Any:
+    """Prepare new rows (zeros where missing) for inference of their latent points.
+
+    Posteriors of other mappings register a form of their own.
+    """
     patterns, which = unique_patterns(observed)
     groups = np.eye(posterior.inner.shape[0])[np.asarray(posterior.group_of_column)]
     return _assemble(

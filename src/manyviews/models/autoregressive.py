@@ -18,6 +18,7 @@ from ..errors import DataError, OptionError
 from ..expectations import Gaussian
 from ..inference.rollout import Frame, propagate, simulate
 from ..io import register_record, write
+from ..mappings import GPPosterior
 from .uncertain_gp import UncertainGPRegressor
 
 PROPAGATIONS = ("sampled", "augmented", "girard", "naive")
@@ -190,6 +191,7 @@ class AutoregressiveGP(BaseEstimator):
         seed = self.model_.random_state if seed is None else seed
         key = jax.random.key(check_random_state(seed).randint(2**31 - 1))
         posterior = self.model_.core_.posteriors[0]
+        assert isinstance(posterior, GPPosterior)
         drawn = simulate(posterior, self._frame(), window, extra, count, key)
         return self.scaling_.undo(np.array(drawn))
 

@@ -20,8 +20,10 @@ from ..inference.independence import independent_share
 from ..inference.neighbours import nearest_rows
 from ..inference.new_points import NewPoints, infer_new_points
 from ..inference.new_sequences import infer_sequences
+from ..inference.stages import Stage
 from ..kernels import Kernel
-from ..latent import Temporal
+from ..latent import Paths
+from ..mappings import GPPosterior
 from ..mappings.rows import augmented_evidence
 from .core import FitOptions, FittedCore, resolve_stages
 from .dynamics import Dynamics
@@ -68,6 +70,8 @@ class VariationalEstimator(Dynamics, FittedModel):
         noise_floors: Sequence[float],
         max_components: int,
         when: When | None,
+        n_local: Sequence[int] = (),
+        plans: tuple[tuple[Stage, ...], ...] | None = None,
     ) -> FitOptions:
         """The estimator's parameters as the core wants them, defaults filled in."""
         n_samples = scaled[0].shape[0]
@@ -90,7 +94,9 @@ class VariationalEstimator(Dynamics, FittedModel):
             inducing=self.inducing,
             missing=self.missing,
             n_restarts=int(self.n_restarts),
-            plans=resolve_stages(self.stages, int(self.max_iter), scaled, n_components),
+            plans=plans
+            if plans is not None and self.stages is None
+            else resolve_stages(self.stages, int(self.max_iter), scaled, n_components),
             tolerance=float(self.tol),
             positive=self.positive,
             jitter=float(self.jitter),
@@ -99,21 +105,29 @@ class VariationalEstimator(Dynamics, FittedModel):
             checkpoint=None if self.checkpoint is None else os.fspath(self.checkpoint),
             when=when,
             time_kernel=self.time_kernel,
+            n_local=tuple(n_local),
         )
 
     def _fitted(self, place: int) -> Fitted:
-        posterior = self.core_.posteriors[place]
-        return lambda q: moments(posterior, q, want_std=False, want_covariance=False).mean
+        posterior, core = self.core_.posteriors[place], self.core_
+        return lambda q: (
+            moments(posterior, core.seen(place, q), want_std=False, want_covariance=False).mean
+        )
 
     def _slopes(self, place: int) -> Float[np.ndarray, "D Q"]:
-        return sensitivity(self.core_.posteriors[place], self.core_.marginals())
+        q = self.core_.marginals()
+        slopes = sensitivity(self.core_.posteriors[place], self.core_.seen(place, q))
+        return self.core_.spread_out(place, slopes, q.mean.shape[1])
 
     def _publish_core(self) -> Float[np.ndarray, "K Q"]:
         """Set the fitted attributes that every model has; return the normalised relevance."""
         q = self.core_.marginals()
         self.latent_mean_ = np.array(q.mean)
         self.latent_std_ = np.sqrt(np.array(q.variance))
-        relevance = np.stack([np.array(view.relevance()) for view in self.core_.model.views])
+        views, Q = self.core_.model.views, q.mean.shape[1]
+        relevance = np.stack(
+            [self.core_.spread_out(k, np.array(v.relevance()), Q) for k, v in enumerate(views)]
+        )
         relevance /= np.maximum(relevance.max(axis=1, keepdims=True), 1e-300)
         self.n_active_ = int((relevance > ACTIVE_THRESHOLD).any(axis=0).sum())
         self.fit_info_.n_active = self.n_active_
@@ -137,7 +151,7 @@ class VariationalEstimator(Dynamics, FittedModel):
         rows = tuple(scaled)
         core, n_starts = self.core_, max(self.n_starts, n_modes or 1)
         if when is not None:
-            assert isinstance(core.model.latent, Temporal)
+            assert isinstance(core.model.latent, Paths)
             return infer_sequences(
                 core.model.latent, core.posteriors, core.data, rows, when.inputs, when.code,
                 powers=powers, n_optimised=n_modes, coupled=coupled, n_neighbours=n_starts,
@@ -152,14 +166,11 @@ class VariationalEstimator(Dynamics, FittedModel):
     def _powers(self, asked: Sequence[Any], timed: bool) -> list[float]:
         """The exponent of each view's evidence; ``"auto"`` reads it off the training residuals."""
         latent = self.core_.model.latent
-        sequences = latent.sequences if timed and isinstance(latent, Temporal) else None
+        sequences = latent.sequences if timed and isinstance(latent, Paths) else None
         powers = []
         for view, power in enumerate(asked):
             if power == "auto":
-                fitted = moments(
-                    self.core_.posteriors[view], self.core_.marginals(),
-                    want_std=False, want_covariance=False,
-                ).mean  # fmt: skip
+                fitted = self._fitted(view)(self.core_.marginals())
                 power = independent_share(self.core_.data[view] - fitted, sequences)
             elif isinstance(power, str) or not 0.0 < power <= 1.0:
                 raise OptionError(f"evidence_power must be 'auto' or lie in (0, 1], got {power!r}")
@@ -181,12 +192,15 @@ class VariationalEstimator(Dynamics, FittedModel):
             if method == "augmented":
                 raise OptionError("with time stamps only method='fixed' is there")
         elif method == "augmented" or (method == "auto" and all(p.exact for p in posteriors)):
+            if not all(isinstance(posterior, GPPosterior) for posterior in posteriors):
+                raise OptionError("with collaborative mappings only method='fixed' is there")
             bound = -np.array(found.q.kl(self.core_.model.latent.prior(len(scaled[0]))))
             for posterior, rows in zip(posteriors, scaled, strict=True):
                 if np.isnan(rows).all():
                     continue
                 filled = jnp.asarray(np.nan_to_num(rows))
                 observed = jnp.asarray(~np.isnan(rows), jnp.float64)
+                assert isinstance(posterior, GPPosterior)
                 bound = bound + np.array(augmented_evidence(posterior, found.q, filled, observed))
         for scaling, rows in zip(self._scalings, scaled, strict=True):
             bound = bound - scaling.log_jacobian(rows)
@@ -199,6 +213,7 @@ class VariationalEstimator(Dynamics, FittedModel):
     ) -> Any:
         """Mean, (mean, std), (mean, covariance) or draws of one view at Gaussian inputs."""
         posterior, scaling = self.core_.posteriors[view], self._scalings[view]
+        q = self.core_.seen(view, q)
         if n_samples is not None:
             if std or cov:
                 raise OptionError("ask for samples or for moments, not for both")

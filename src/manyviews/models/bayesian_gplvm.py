@@ -121,6 +121,8 @@ class BayesianGPLVM(SingleViewEstimator):
         "evidence_power": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"})],
     }
 
+    n_local = 0  # CGPDS has local processes, and makes this a parameter
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -191,7 +193,7 @@ class BayesianGPLVM(SingleViewEstimator):
         scaled = self.scaling_.apply(Y)
         options = self._fit_options(
             [scaled], [self.kernel], [self.n_inducing], [self.noise_floor], scaled.shape[1],
-            self.when_,
+            self.when_, [int(self.n_local)],
         )  # fmt: skip
         self.core_, self.fit_info_ = fit_core([scaled], ["X"], options)
         self.relevance_ = self._publish_core()[0]

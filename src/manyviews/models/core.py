@@ -11,14 +11,13 @@ from jaxtyping import Float
 
 from ..data import When
 from ..errors import ExpectationErrorWarning, FactorisationError, OptionError
-from ..expectations import Gaussian, expectation_error
+from ..expectations import Gaussian
 from ..inference.bound import Model
 from ..inference.checkpoint import Checkpoint, fingerprint
 from ..inference.diagnostics import FitInfo
 from ..inference.initial_dynamics import TimeKernel, initial_time_kernels
+from ..inference.initial_mapping import INITIAL_SIGNAL_TO_NOISE, initial_mapping
 from ..inference.initialise import (
-    inducing_inputs,
-    initial_kernel,
     joint_means,
     residual_share,
 )
@@ -27,12 +26,11 @@ from ..inference.progress import ProgressBar
 from ..inference.stages import Stage, default_stages
 from ..io import register_record
 from ..kernels import Kernel
-from ..latent import LatentSpace, StandardNormal, Temporal, make_sequences, marginals
-from ..mappings import CollapsedGP, GPPosterior, Mapping, Outputs, make_outputs
+from ..latent import LatentSpace, StandardNormal, Temporal, everything, make_sequences, marginals
+from ..mappings import Mapping, Outputs, Posterior, make_outputs
 from ..parameters import with_positive_transform
 
 EXPECTATION_TOLERANCE = 0.02
-INITIAL_SIGNAL_TO_NOISE = 100.0
 INITIAL_PRECISION = 10.0  # of the sites of a temporal posterior
 
 
@@ -57,6 +55,11 @@ class FitOptions:
     checkpoint: str | None
     when: When | None = None
     time_kernel: TimeKernel = "auto"
+    n_local: tuple[int, ...] = ()
+
+    def local_counts(self, n_views: int) -> tuple[int, ...]:
+        """Local processes of each view; none unless asked for."""
+        return self.n_local or (0,) * n_views
 
     def plan(self, restart: int) -> tuple[Stage, ...]:
         """The stages of a restart: the plans in turn."""
@@ -69,12 +72,24 @@ class FittedCore:
     """A fitted model with what prediction needs of the training data (scaled, NaN missing)."""
 
     model: Model
-    posteriors: tuple[GPPosterior, ...]
+    posteriors: tuple[Posterior, ...]
     data: tuple[np.ndarray, ...]
 
     def marginals(self) -> Gaussian:
-        """q(X) of the training rows."""
-        return marginals(self.model.latent)
+        """q(X) of the training rows, all that the latent space holds."""
+        return everything(self.model.latent)
+
+    def seen(self, view: int, q: Gaussian) -> Gaussian:
+        """The dimensions that a view is a function of."""
+        return q[..., self.model.latent.dimensions(view)]
+
+    def spread_out(
+        self, view: int, values: Float[np.ndarray, "*_ P"], n_dimensions: int
+    ) -> Float[np.ndarray, "*_ Q"]:
+        """Values by the dimensions that a view sees, with zeros for the others."""
+        full = np.zeros((*values.shape[:-1], n_dimensions))
+        full[..., self.model.latent.dimensions(view)] = values
+        return full
 
 
 def fit_core(
@@ -103,7 +118,10 @@ def fit_model(
     inputs
         What else the fit depends on, so that a checkpoint of another fit is recognised.
     """
-    outputs = tuple(make_outputs(Y, options.missing) for Y in data)  # type: ignore[arg-type]
+    outputs = tuple(
+        make_outputs(Y, "exact" if J else options.missing)  # type: ignore[arg-type]
+        for Y, J in zip(data, options.local_counts(len(data)), strict=True)
+    )
     checkpoint = None
     if options.checkpoint is not None:
         unmarked = {"verbose": 0, "checkpoint": None, "when": None}
@@ -128,8 +146,9 @@ def fit_model(
     if checkpoint is not None and not info.interrupted:
         checkpoint.remove()
     q = marginals(model.latent)
-    info.expectation_error = max(_expectation_error(view, q) for view in model.views)
-    posteriors = tuple(_condition(v, q, y) for v, y in zip(model.views, outputs, strict=True))
+    seen = [q[..., model.latent.dimensions(k)] for k in range(len(outputs))]
+    info.expectation_error = max(map(_expectation_error, model.views, seen))
+    posteriors = tuple(map(condition, model.views, seen, outputs))
     if not all(np.isfinite(np.asarray(p.weights)).all() for p in posteriors):
         raise FactorisationError(
             "the fitted model cannot be conditioned on its data: the noise is too small for the "
@@ -151,16 +170,22 @@ def starting_model(
         isinstance(options.init, str) and options.init == "random"
     ):
         means = means + 0.3 * rng.standard_normal(means.shape)
-    views = []
-    by_view = zip(data, options.kernels, options.n_inducing, options.noise_floors, strict=True)
-    for Y, named_kernel, n_inducing, floor in by_view:
-        variance = float(np.nanvar(Y))
-        Z = inducing_inputs(means, n_inducing, options.inducing, rng)  # type: ignore[arg-type]
-        kernel = initial_kernel(named_kernel, means, variance)
-        noise = variance / INITIAL_SIGNAL_TO_NOISE
-        views.append(CollapsedGP(kernel, Z, noise, options.jitter, floor * variance))
-    model = Model(latent_space(means, options), tuple(views))
-    return with_positive_transform(model, options.positive)
+    views = tuple(starting_mapping(view, Y, means, options, rng) for view, Y in enumerate(data))
+    return with_positive_transform(Model(latent_space(means, options), views), options.positive)
+
+
+def starting_mapping(
+    view: int,
+    Y: Float[np.ndarray, "N D"],
+    means: Float[np.ndarray, "N Q"],
+    options: FitOptions,
+    rng: np.random.Generator,
+) -> Mapping:
+    """The mapping of one view, as its options say."""
+    return initial_mapping(
+        Y, means, options.kernels[view], options.n_inducing[view], options.inducing,
+        options.jitter, options.noise_floors[view], options.local_counts(view + 1)[view], rng,
+    )  # fmt: skip
 
 
 def latent_space(means: Float[np.ndarray, "N Q"], options: FitOptions) -> LatentSpace:
@@ -192,8 +217,7 @@ def resolve_stages(
 
 
 def _expectation_error(view: Mapping, q: Gaussian) -> float:
-    assert isinstance(view, CollapsedGP)
-    error = expectation_error(view.kernel, view.inducing.value, q)
+    error = view.expectation_error(q)
     if error > EXPECTATION_TOLERANCE:
         warnings.warn(
             f"the psi statistics of this kernel have no closed form; their quadrature error "
@@ -206,5 +230,6 @@ def _expectation_error(view: Mapping, q: Gaussian) -> float:
 
 
 @eqx.filter_jit
-def _condition(view: Mapping, q: Gaussian, outputs: Outputs) -> GPPosterior:
+def condition(view: Mapping, q: Gaussian, outputs: Outputs) -> Posterior:
+    """What prediction needs of a view's training data."""
     return view.posterior(q, outputs)

@@ -144,11 +144,15 @@ class CrossPrediction(MultiViewEstimator):
             new = self._new(views, times, sequences)
             known, wanted = self._known(new.found), self._targets(to, new.found)
             q = self._locate(new).q
-        shared = self.segment(known, wanted).shared
+        shared = self._common(known, wanted)
         if not shared:
             raise OptionError(f"{known} and {wanted} share no dimension: nothing corresponds")
         index, distance = neighbours(q, self.core_.marginals(), shared, k)
         return np.asarray(self.samples_, dtype=object if self.labelled_ else None)[index], distance
+
+    def _common(self, known: list[str], wanted: list[str]) -> list[int]:
+        """The dimensions in which samples of these views correspond."""
+        return self.segment(known, wanted).shared
 
     def _mixture(
         self,

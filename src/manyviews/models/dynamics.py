@@ -13,11 +13,11 @@ from ..data import When, as_when
 from ..data.times import as_inputs
 from ..errors import DataError, OptionError
 from ..expectations import Gaussian
-from ..latent import Temporal, marginals
+from ..latent import Paths, everything
 
 
 class Dynamics:
-    """The temporal side of an estimator whose latent space may be a :class:`Temporal`."""
+    """The temporal side of an estimator whose latent space may hold :class:`.Paths`."""
 
     core_: Any
     when_: When | None
@@ -52,7 +52,7 @@ class Dynamics:
             )
         return when
 
-    def _future(self, times: Any, sequence: Any) -> tuple[Temporal, int]:
+    def _future(self, times: Any, sequence: Any) -> tuple[Paths, int]:
         """The latent space with rows at other times of a sequence added last, and their number."""
         trained = self._trained_times()
         if sequence is None and len(trained.labels) > 1:
@@ -71,10 +71,10 @@ class Dynamics:
         own = np.flatnonzero(trained.code == place)
         return self._path().extended(when.inputs, when.code, own), len(inputs)
 
-    def _path(self) -> Temporal:
+    def _path(self) -> Paths:
         """The prior over time with what is known of the training rows."""
         latent = self.core_.model.latent
-        assert isinstance(latent, Temporal)
+        assert isinstance(latent, Paths)
         return latent
 
     def forecast_latent(
@@ -86,7 +86,7 @@ class Dynamics:
 
     def _latent_at(self, times: Any, sequence: Any) -> Gaussian:
         latent, n = self._future(times, sequence)
-        return marginals(latent)[jnp.arange(-n, 0)]
+        return everything(latent)[jnp.arange(-n, 0)]
 
     def _paths_at(
         self, times: Any, sequence: Any, n_paths: int, rng: np.random.RandomState
@@ -98,5 +98,5 @@ class Dynamics:
 
 
 @eqx.filter_jit
-def _paths(latent: Temporal, key: PRNGKeyArray, n_paths: int) -> Array:
+def _paths(latent: Paths, key: PRNGKeyArray, n_paths: int) -> Array:
     return latent.sample(key, n_paths)

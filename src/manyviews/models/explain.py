@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ..errors import OptionError
 from ..expectations import Gaussian
-from ..mappings import GPPosterior, PointPosterior
+from ..mappings import PointPosterior, Posterior
 
 Fitted = Callable[[Gaussian], Float[np.ndarray, "N D"]]
 """The mean of a view at Gaussian latent positions."""
@@ -60,7 +60,7 @@ def _r_squared(
     return 1.0 - float(np.nansum((Y - fitted(partly)) ** 2) / np.nansum(Y**2))
 
 
-def sensitivity(posterior: GPPosterior | PointPosterior, q: Gaussian) -> Float[np.ndarray, "D Q"]:
+def sensitivity(posterior: Posterior | PointPosterior, q: Gaussian) -> Float[np.ndarray, "D Q"]:
     """Root mean square over the samples of ∂⟨f_d(x)⟩/∂x_q, times the spread of x_q.
 
     How far a column moves when a dimension moves by one standard deviation. For a linear
@@ -71,7 +71,7 @@ def sensitivity(posterior: GPPosterior | PointPosterior, q: Gaussian) -> Float[n
 
 
 @jax.jit
-def _slopes(posterior: GPPosterior | PointPosterior, q: Gaussian) -> Float[Array, "D Q"]:
+def _slopes(posterior: Posterior | PointPosterior, q: Gaussian) -> Float[Array, "D Q"]:
     def along(direction: Float[Array, " Q"]) -> Float[Array, " D"]:
         push = jnp.broadcast_to(direction, q.mean.shape)
         slope = jax.jvp(lambda m: posterior.mean(Gaussian(m, q.variance)), (q.mean,), (push,))[1]

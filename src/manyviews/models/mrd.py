@@ -42,6 +42,9 @@ class MRD(CrossPrediction, Generation):
     n_inducing : int or dict by view, optional
         Inducing inputs of each view. Default: 50, or the number of samples.
     kernel : str, Kernel or dict by view, default="rbf"
+    n_local : int or dict by view, default=0
+        Local processes of each view: with one or more, its columns mix several kernels by weights
+        of their own (003); see :class:`~manyviews.McGPDS`.
     init : {"concatenated", "separate", "canonical", "random"} or array, default="concatenated"
         Starting latent means: PPCA of all views side by side, or of each on its own, or
         generalised canonical correlations (what the views share comes first), or random, or
@@ -94,6 +97,7 @@ time_kernel, checkpoint, random_state, verbose
         **VariationalEstimator._parameter_constraints,
         "n_inducing": [Interval(Integral, 1, None, closed="left"), dict, None],
         "kernel": [str, Kernel, dict],
+        "n_local": [Interval(Integral, 0, None, closed="left"), dict],
         "init": [StrOptions({"concatenated", "separate", "canonical", "random"}), "array-like"],
         "scaling": [StrOptions({"view", "column", "none"}), dict],
         "noise_floor": [Interval(Real, 0, 1, closed="left"), dict],
@@ -108,6 +112,7 @@ time_kernel, checkpoint, random_state, verbose
         n_inducing: int | dict[str, int] | None = None,
         *,
         kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
+        n_local: int | dict[str, int] = 0,
         init: Any = "concatenated",
         inducing: str = "kmeans",
         scaling: str | dict[str, str] = "view",
@@ -132,6 +137,7 @@ time_kernel, checkpoint, random_state, verbose
         self.n_components = n_components
         self.n_inducing = n_inducing
         self.kernel = kernel
+        self.n_local = n_local
         self.init = init
         self.inducing = inducing
         self.scaling = scaling
@@ -183,6 +189,7 @@ time_kernel, checkpoint, random_state, verbose
             self._by_view(self.noise_floor, "noise_floor", DEFAULT_NOISE_FLOOR),
             max_components=sum(min(Y.shape) for Y in scaled),
             when=self.when_,
+            n_local=[int(J) for J in self._by_view(self.n_local, "n_local", 0)],
         )
         self.core_, self.fit_info_ = fit_core(scaled, found.names, options)
         self.relevance_values_ = self._publish_core()

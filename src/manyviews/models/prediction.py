@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
-from ..mappings import GPPosterior
+from ..mappings import Posterior
 
 BUCKETS = (1, 4, 16, 64)  # numbers of rows to compile for; beyond, multiples of the last
 
@@ -23,9 +23,7 @@ class Moments(NamedTuple):
     covariance: Float[np.ndarray, "N D D"]
 
 
-def moments(
-    posterior: GPPosterior, q: Gaussian, *, want_std: bool, want_covariance: bool
-) -> Moments:
+def moments(posterior: Posterior, q: Gaussian, *, want_std: bool, want_covariance: bool) -> Moments:
     """Moments of y* at Gaussian inputs (002 eq. 40-41)."""
     n = q.mean.shape[0]
     padded = _pad(q)  # few shapes, few compilations
@@ -38,7 +36,7 @@ def moments(
 
 
 def draw(
-    posterior: GPPosterior, q: Gaussian, n_samples: int, key: PRNGKeyArray
+    posterior: Posterior, q: Gaussian, n_samples: int, key: PRNGKeyArray
 ) -> Float[np.ndarray, "K N D"]:
     """Draws of y*, noise included."""
     with single_threaded_blas():
@@ -52,22 +50,22 @@ def _pad(q: Gaussian) -> Gaussian:
 
 
 @eqx.filter_jit
-def _mean(posterior: GPPosterior, q: Gaussian) -> Array:
+def _mean(posterior: Posterior, q: Gaussian) -> Array:
     return posterior.mean(q)
 
 
 @eqx.filter_jit
-def _std(posterior: GPPosterior, q: Gaussian) -> Array:
+def _std(posterior: Posterior, q: Gaussian) -> Array:
     return jnp.sqrt(posterior.variance(q) + posterior.noise)
 
 
 @eqx.filter_jit
-def _covariance(posterior: GPPosterior, q: Gaussian) -> Array:
+def _covariance(posterior: Posterior, q: Gaussian) -> Array:
     return posterior.covariance(q) + posterior.noise * jnp.eye(posterior.weights.shape[1])
 
 
 @eqx.filter_jit
-def _draw(posterior: GPPosterior, q: Gaussian, n_samples: int, key: PRNGKeyArray) -> Array:
+def _draw(posterior: Posterior, q: Gaussian, n_samples: int, key: PRNGKeyArray) -> Array:
     latent_key, noise_key = jax.random.split(key)
     f = posterior.sample(q, n_samples, latent_key)
     return f + jnp.sqrt(posterior.noise) * jax.random.normal(noise_key, f.shape, f.dtype)

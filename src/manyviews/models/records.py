@@ -7,8 +7,9 @@ from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
 from ..inference.stages import Stage
 from ..io import register_record
-from ..latent import Sequences, StandardNormal, Temporal, UncertainInputs
-from ..mappings import CollapsedGP, GPPosterior
+from ..latent import Collaborative, Sequences, StandardNormal, Temporal, UncertainInputs
+from ..mappings import CollaborativeGP, CollaborativePosterior, CollapsedGP, GPPosterior
+from ..mappings.stack import Stack
 from ..parameters import Parameter
 
 for kind in (
@@ -36,5 +37,9 @@ for kind in (
     When,
     CollapsedGP,
     GPPosterior,
+    Collaborative,
+    CollaborativeGP,
+    CollaborativePosterior,
+    Stack,
 ):
     register_record(kind)

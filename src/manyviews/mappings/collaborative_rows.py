@@ -1,0 +1,94 @@
+"""What new rows of a collaborative view say about their latent points, q(U) fixed."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ..expectations import Gaussian
+from .collaborative_posterior import CollaborativePosterior
+from .outputs import unique_patterns
+from .rows import row_evidence
+from .stack import Stack
+
+
+class StackedRowEvidence(eqx.Module):
+    """The bound of new rows as a function of their q(x*): :class:`.RowEvidence` with a stack."""
+
+    stack: Stack
+    beta: Float[Array, ""]
+    linear: Float[Array, "N S"]
+    quadratic: Float[Array, "R S S"]
+    prior: Float[Array, "R B"]
+    """Σ_d w_dj² over the observed columns of every pattern, by process."""
+    pattern: Int[Array, " N"]
+    count: Float[Array, " N"]
+    sum_squares: Float[Array, " N"]
+    power: Float[Array, ""]
+
+    @property
+    def n_inducing(self) -> int:
+        """Inducing inputs of all processes."""
+        return self.stack.n_inducing
+
+    def __call__(self, q: Gaussian) -> Float[Array, " N"]:
+        first = self.stack.psi1(q)
+        misfit = (
+            self.sum_squares
+            - 2.0 * jnp.sum(first * self.linear, axis=1)
+            + self.stack.psi2_rows(q, self.quadratic, self.pattern)
+            + jnp.sum(self.prior[self.pattern] * self.stack.psi0(q), axis=1)
+        )
+        likelihood = 0.5 * self.count * jnp.log(self.beta / (2.0 * jnp.pi))
+        return self.power * (likelihood - 0.5 * self.beta * misfit)
+
+    def take(self, rows: Int[Array, " n"]) -> "StackedRowEvidence":
+        """The evidence of some rows, in the given order (repetition allowed)."""
+        fields = (self.linear, self.pattern, self.count, self.sum_squares)
+        picked = tuple(field[rows] for field in fields)
+        return eqx.tree_at(lambda e: (e.linear, e.pattern, e.count, e.sum_squares), self, picked)
+
+
+@row_evidence.register
+def collaborative_row_evidence(
+    posterior: CollaborativePosterior,
+    filled: Float[np.ndarray, "N D"],
+    observed: Bool[np.ndarray, "N D"],
+    power: float = 1.0,
+) -> StackedRowEvidence:
+    """Prepare new rows (zeros where missing) for inference of their latent points."""
+    patterns, which = unique_patterns(observed)
+    return _assemble(
+        posterior,
+        jnp.asarray(filled),
+        jnp.asarray(patterns, jnp.float64),
+        jnp.asarray(which, jnp.int32),
+        jnp.asarray(observed.sum(axis=1), jnp.float64),
+        jnp.asarray(power, jnp.float64),
+    )
+
+
+@eqx.filter_jit
+def _assemble(
+    posterior: CollaborativePosterior,
+    filled: Float[Array, "N D"],
+    patterns: Float[Array, "R D"],
+    which: Int[Array, " N"],
+    count: Float[Array, " N"],
+    power: Float[Array, ""],
+) -> StackedRowEvidence:
+    B = posterior.weights
+    products = jax.lax.map(lambda w: (B * w) @ B.T, patterns)
+    squares = jnp.concatenate([jnp.ones((B.shape[1], 1), B.dtype), posterior.mixing**2], axis=1)
+    return StackedRowEvidence(
+        stack=posterior.stack,
+        beta=1.0 / posterior.noise,
+        linear=filled @ B.T,
+        quadratic=products - posterior.summed_reduction(patterns),
+        prior=patterns @ squares,
+        pattern=which,
+        count=count,
+        sum_squares=jnp.sum(filled**2, axis=1),
+        power=power,
+    )

@@ -1,0 +1,341 @@
+"""Multi-view collaborative Gaussian process dynamical systems (003), for any number of views."""
+
+import os
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import OptionError
+from ..inference.diagnostics import check_signal
+from ..inference.initial_collaboration import STARTS
+from ..inference.initial_dynamics import TimeKernel
+from ..inference.new_points import NewPoints
+from ..io import register_record
+from ..kernels import Kernel
+from ..latent import Collaborative
+from ..linalg import DEFAULT_JITTER
+from .base import DEFAULT_NOISE_FLOOR, VariationalEstimator
+from .collaborative_core import (
+    Collaboration,
+    collaborative_stages,
+    each_alone,
+    fit_collaboration,
+)
+from .collaborative_prediction import TREATMENTS, Question, compare_treatments, private_paths
+from .cross_prediction import CrossPrediction
+from .cross_view import Mixture, as_mixture
+from .generation import Generation
+from .multiview import NewSamples
+from .named_tables import Names
+
+
+@register_record
+class McGPDS(CrossPrediction, Generation):
+    """Views with paths of their own around a path that they share.
+
+    A path x^s over time, with a Gaussian process prior κ_s, is common to all views; every view k
+    follows it as far as its weight α_k lets it, and has dynamics κ_k of its own besides,
+
+        x^k | x^s ~ N((1-α_k) x^s, α_k² κ_k + (1-α_k)² ε_k),
+        y^k_d = h_d(x^k) + Σ_j w_dj g_jd(x^k) + noise,
+
+    where h_d and the J local processes g_jd are Gaussian processes with kernels of their own (003).
+    α near zero: the view is all shared; near one: it stands alone. The bound is a rigorous one,
+    which that of the paper is not, and any number of views will do.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Dimensions of each path. Default: 5, or what the data allow.
+    n_inducing : int or dict by view, optional
+        Inducing inputs of each process of a view. Default: 50, or the number of samples.
+    n_local : int or dict by view, default=1
+        Local processes J. Zero maps with one plain GP.
+    kernel : str, Kernel or dict by view, default="rbf"
+        Of the mappings; ``"linear"`` is the linear map of 003's ablation.
+    time_kernel : str, Kernel or dict by view, default="auto"
+        The views' own dynamics κ_k. ``"white"`` gives each time a point of its own: the prior
+        of a GP-LVM (003's other ablation).
+    shared_kernel : str or Kernel, default="auto"
+        κ_s.
+    sharing : {"view", "dimension", "none"}, default="view"
+        One α for a view (003); one for each of its dimensions, so that some may be shared and
+        others private; or none: α = 1, independent models.
+    factorised : bool, default=False
+        Take the posterior family of 003, q(X^s) Π_k q(X^k), in the place of the joint one.
+    outputs_per_step : int, optional
+        In the middle stage of the fit, draw so many outputs of every collaborative view for each
+        step (003 §4.1). Worth it for thousands of columns and two local processes or more; with one
+        local process the cost hardly grows with the columns. Default: all.
+    init : {"concatenated", "canonical", "separate", "random"} or array, default="concatenated"
+        Starting paths. PPCA of all views side by side, the same path for all, with α at 0.1; or
+        one for each with α at 0.5: the PPCA scores of the views, rotated towards their canonical
+        variates or as they are, or random. An array (samples x components) is everybody's path.
+    scaling, noise_floor, align, evidence_power
+        As in :class:`~manyviews.MRD`.
+    inducing, n_restarts, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
+checkpoint, random_state, verbose
+        As in :class:`~manyviews.BayesianGPLVM`.
+
+    Attributes
+    ----------
+    view_names_ : tuple of str
+    alpha_ : DataFrame of shape (n_views, n_components)
+        The weights: how far a view's path goes its own way.
+    latent_mean_, latent_std_ : ndarray of shape (n_samples, (n_views + 1) * n_components)
+        The views' paths side by side, and the shared one last; see :meth:`path`.
+    private_losses_ : dict
+        Cross-validated losses of the treatments of the private path, by question asked so far.
+    relevance_, lower_bound_, fit_info_
+        As in :class:`~manyviews.MRD`.
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **VariationalEstimator._parameter_constraints,
+        "n_inducing": [Interval(Integral, 1, None, closed="left"), dict, None],
+        "n_local": [Interval(Integral, 0, None, closed="left"), dict],
+        "kernel": [str, Kernel, dict],
+        "time_kernel": [str, Kernel, dict],
+        "shared_kernel": [str, Kernel],
+        "sharing": [StrOptions({"view", "dimension", "none"})],
+        "factorised": ["boolean"],
+        "outputs_per_step": [Interval(Integral, 1, None, closed="left"), None],
+        "init": [StrOptions(set(STARTS)), "array-like"],
+        "scaling": [StrOptions({"view", "column", "none"}), dict],
+        "noise_floor": [Interval(Real, 0, 1, closed="left"), dict],
+        "align": [StrOptions({"union", "intersection"})],
+        "evidence_power": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"}), dict],
+    }
+    _parameter_constraints.pop("missing")
+    missing = "exact"
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        n_inducing: int | dict[str, int] | None = None,
+        *,
+        n_local: int | dict[str, int] = 1,
+        kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
+        time_kernel: TimeKernel | dict[str, TimeKernel] = "auto",
+        shared_kernel: TimeKernel = "auto",
+        sharing: str = "view",
+        factorised: bool = False,
+        outputs_per_step: int | None = None,
+        init: Any = "concatenated",
+        inducing: str = "kmeans",
+        scaling: str | dict[str, str] = "view",
+        noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
+        align: str = "union",
+        evidence_power: float | str | dict[str, float | str] = 1.0,
+        n_restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        stages: Any = None,
+        positive: str = "log",
+        signal_check: str = "auto",
+        jitter: float = DEFAULT_JITTER,
+        n_starts: int = 10,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.n_inducing = n_inducing
+        self.n_local = n_local
+        self.kernel = kernel
+        self.time_kernel = time_kernel
+        self.shared_kernel = shared_kernel
+        self.sharing = sharing
+        self.factorised = factorised
+        self.outputs_per_step = outputs_per_step
+        self.init = init
+        self.inducing = inducing
+        self.scaling = scaling
+        self.noise_floor = noise_floor
+        self.align = align
+        self.evidence_power = evidence_power
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stages = stages
+        self.positive = positive
+        self.signal_check = signal_check
+        self.jitter = jitter
+        self.n_starts = n_starts
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
+        """Fit to a dict or list of tables, a MuData object, or a single table.
+
+        NaN is missing; a view may be missing for whole samples. Without ``times`` and
+        ``sequences`` the samples are independent, and their paths are points.
+        """
+        self._validate_params()
+        found = self._read_training(views)
+        self.when_ = self._training_times(times, sequences, found.samples)
+        scaled = self._take(found, empty_rows=self.when_ is not None)
+        when = self.when_ or each_alone(len(found.samples), 1)
+        n_local = [int(J) for J in self._by_view(self.n_local, "n_local", 1)]
+        options = self._fit_options(
+            scaled,
+            self._by_view(self.kernel, "kernel", "rbf"),
+            self._by_view(self.n_inducing, "n_inducing", None),
+            self._by_view(self.noise_floor, "noise_floor", DEFAULT_NOISE_FLOOR),
+            max_components=min(5, *(min(Y.shape) for Y in scaled)),
+            when=when,
+            n_local=n_local,
+            plans=(collaborative_stages(int(self.max_iter), self.outputs_per_step),),
+        )
+        private = tuple(self._by_view(self.time_kernel, "time_kernel", "auto"))
+        collaboration = Collaboration(self.shared_kernel, private, self.sharing, self.factorised)
+        self.core_, self.fit_info_ = fit_collaboration(scaled, found.names, options, collaboration)
+        self.private_losses_: dict[str, dict[str, float]] = {}
+        self.relevance_values_ = self._publish_core()
+        ratios = dict(zip(found.names, self.fit_info_.signal_to_noise.tolist(), strict=True))
+        check_signal(ratios, self.core_.data, self.signal_check)
+        return self
+
+    def fit_transform(self, views: Any, y: Any = None, **times: Any) -> Float[np.ndarray, "N Q"]:
+        """Fit the model and return the latent means of the training samples."""
+        return self.fit(views, **times).latent_mean_
+
+    # ------------------------------------------------------- what the model has found
+
+    @property
+    def alpha_(self) -> pd.DataFrame:
+        """Views x dimensions: how far each path goes its own way."""
+        check_is_fitted(self)
+        latent = self._paths()
+        weights = np.asarray(latent.alpha.value)
+        shape = (latent.n_views, latent.n_dimensions)
+        return pd.DataFrame(np.broadcast_to(weights, shape).copy(), index=list(self.view_names_))
+
+    def path(self, view: str | None = None) -> tuple[Float[np.ndarray, "N Q"], ...]:
+        """Mean and std of a view's path at the training samples; of the shared one by default."""
+        check_is_fitted(self)
+        part = self._paths().shared_dimensions()
+        if view is not None:
+            part = self._paths().dimensions(self._places(view)[0])
+        return self.latent_mean_[:, part], self.latent_std_[:, part]
+
+    # ------------------------------------------------------------------ prediction
+
+    def predict(  # type: ignore[override]  # rows are never taken one by one
+        self,
+        views: Any,
+        target: Names | None = None,
+        *,
+        times: Any = None,
+        sequences: Any = None,
+        private: str = "auto",
+        n_modes: int = 1,
+        return_std: bool = False,
+        return_cov: bool = False,
+        n_samples: int | None = None,
+        random_state: Any = None,
+    ) -> Any:
+        """Predict views of new samples from the views (and columns) that are known.
+
+        Parameters
+        ----------
+        private : {"auto", "conditional", "nearest", "nearest-own"}, default="auto"
+            Where the path of a wanted view comes from: its prior given the shared path; the
+            training sample nearest in the shared path (003 Algorithm 1); the one nearest in the
+            known views' own paths. ``"auto"`` takes what predicts left-out training sequences
+            best (:meth:`compare_private`), which is found out at the first such question.
+        times, sequences, n_modes, return_std, return_cov, n_samples
+            As in :meth:`MRD.predict`.
+        """
+        return super().predict(
+            views, target, times=times, sequences=sequences, private=private, n_modes=n_modes,
+            return_std=return_std, return_cov=return_cov, n_samples=n_samples,
+            random_state=random_state,
+        )  # fmt: skip
+
+    def compare_private(self, known: Names, target: Names) -> pd.Series:
+        """Cross-validated mean negative log density of the treatments of the private path.
+
+        On scaled data; the training sequences are left out in turn, at the parameters of the fit.
+        """
+        check_is_fitted(self)
+        question = Question(tuple(self._places(known)), tuple(self._places(target)))
+        asked = self._by_view(self.evidence_power, "evidence_power", 1.0)
+        powers = self._powers(asked, timed=True)
+        name = f"{list(question.known)} -> {list(question.wanted)}, powers {powers}"
+        if name not in self.private_losses_:
+            self.private_losses_[name] = compare_treatments(
+                self.core_, question, powers, self.n_starts
+            )
+        return pd.Series(self.private_losses_[name])
+
+    def _mixture(
+        self,
+        new: NewSamples,
+        targets: list[str],
+        private: str,
+        n_modes: int,
+        coupled: bool = True,
+    ) -> Mixture:
+        if private not in {"auto", *TREATMENTS}:
+            raise OptionError(f"private must be one of {('auto', *TREATMENTS)}, got {private!r}")
+        if n_modes < 1:
+            raise OptionError(f"n_modes must be at least 1, got {n_modes}")
+        known = self._known(new.found)
+        question = Question(tuple(self._places(known)), tuple(self._places(targets)))
+        if not known or not set(question.wanted) - set(question.known):
+            private = "conditional"
+        if private == "auto":
+            private = str(self.compare_private(known, targets).idxmin())
+        points = self._locate(new, n_modes if n_modes > 1 else None, coupled)
+        return private_paths(as_mixture(points, n_modes), self.core_, question, private)
+
+    def _common(self, known: list[str], wanted: list[str]) -> list[int]:
+        return list(range(self.latent_mean_.shape[1]))[self._paths().shared_dimensions()]
+
+    # ------------------------------------------------------------------ edges
+
+    def _paths(self) -> Collaborative:
+        latent = self.core_.model.latent
+        assert isinstance(latent, Collaborative)
+        return latent
+
+    def _new(self, views: Any, times: Any = None, sequences: Any = None) -> NewSamples:
+        new = super()._new(views, times, sequences)
+        if new.when is not None:
+            return new
+        trained = self._paths().sequences
+        alone = each_alone(len(new.scaled[0]), trained.inputs.shape[1], int(trained.code.max()) + 1)
+        return new._replace(when=alone)
+
+    def _locate(
+        self, new: NewSamples, n_modes: int | None = None, coupled: bool = True
+    ) -> NewPoints:
+        if not coupled:
+            raise OptionError("the rows of collaborative paths are always inferred jointly")
+        return super()._locate(new, n_modes)
+
+    def _draw_positions(
+        self, n_samples: int, latent: str, rng: np.random.RandomState
+    ) -> Float[np.ndarray, "S Q"]:
+        """From the prior jointly: a shared point, and every view's point around it."""
+        if latent != "prior":
+            return super()._draw_positions(n_samples, latent, rng)
+        paths = self._paths()
+        shape = (n_samples, paths.n_views, paths.n_dimensions)
+        inputs, alpha = paths.sequences.inputs, self.alpha_.to_numpy()
+        own = np.array([float(k.diagonal(inputs).mean()) for k in paths.private_kernels])
+        shared = float(paths.shared_kernel.diagonal(inputs).mean())
+        common = np.sqrt(shared) * rng.standard_normal((n_samples, paths.n_dimensions))
+        spread = np.asarray(paths.spread.value)[:, None]
+        variance = alpha**2 * own[:, None] + (1.0 - alpha) ** 2 * spread
+        points = (1.0 - alpha) * common[:, None] + np.sqrt(variance) * rng.standard_normal(shape)
+        return np.concatenate([points.reshape(n_samples, -1), common], axis=1)

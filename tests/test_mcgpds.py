@@ -1,0 +1,182 @@
+"""The estimators of collaborative models: any number of views, composition, prediction, files."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import manyviews
+from manyviews import CGPDS, MRD, McGPDS
+from manyviews.errors import OptionError
+from manyviews.latent import Collaborative, StandardNormal, Temporal
+from manyviews.mappings import CollaborativeGP, CollapsedGP
+
+pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
+T = 24
+OPTIONS = {"n_inducing": 6, "max_iter": 25, "random_state": 0, "signal_check": "off"}
+
+
+def make_views(names="ABC", seed=0):
+    """Two sequences; every view is a curve of a shared sine and a cosine of its own."""
+    rng = np.random.default_rng(seed)
+    times = np.tile(np.linspace(0, 3, T), 2)
+    sequence = np.repeat(["one", "two"], T)
+    phase = np.repeat([0.0, 1.0], T)
+    shared = np.sin(2 * times + phase)
+    views = {}
+    for place, name in enumerate(names):
+        own = np.cos((2.7 + place) * times + phase)
+        clean = np.stack([shared, own], axis=1) @ rng.normal(size=(2, 4))
+        views[name] = np.tanh(clean) + 0.05 * rng.normal(size=clean.shape)
+    return views, times, sequence
+
+
+@pytest.fixture(scope="module")
+def three():
+    views, times, sequence = make_views()
+    views["B"][5:8] = np.nan
+    views["C"][2, 1] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = McGPDS(2, sharing="dimension", **OPTIONS)
+        return model.fit(views, times=times, sequences=sequence), views, times, sequence
+
+
+def test_three_views_with_holes_are_fitted(three):
+    model, views, *_ = three
+    assert isinstance(model.core_.model.latent, Collaborative)
+    assert all(isinstance(view, CollaborativeGP) for view in model.core_.model.views)
+    assert model.alpha_.shape == (3, 2)
+    assert model.latent_mean_.shape == (2 * T, 4 * 2)
+    assert model.path("B")[0].shape == model.path()[0].shape == (2 * T, 2)
+    relevance = model.relevance_.to_numpy()
+    assert np.all(relevance[0, 2:] == 0)
+    assert np.all(relevance[1, :2] == 0)
+    trace = model.fit_info_.bound_trace
+    assert trace[-1] > trace[0]
+    filled = model.impute()
+    assert not any(np.isnan(table).any() for table in filled.values())
+    seen = ~np.isnan(views["B"])
+    np.testing.assert_allclose(np.asarray(filled["B"])[seen], views["B"][seen], atol=1e-12)
+
+
+@pytest.mark.parametrize("private", ["conditional", "nearest", "nearest-own"])
+def test_several_views_are_predicted_from_the_others(three, private):
+    model, views, times, _ = three
+    new = {"A": views["A"][:10]}
+    answer = model.predict(
+        new, ["B", "C"], times=times[:10], sequences="new", private=private, return_std=True
+    )
+    assert set(answer) == {"B", "C"}
+    for mean, std in answer.values():
+        assert mean.shape == std.shape == (10, 4)
+        assert np.all(std > 0)
+
+
+def test_nearest_takes_the_path_of_a_training_sample(three):
+    model, views, times, _ = three
+    new = model._new({"A": views["A"][:4]}, times[:4], np.repeat("new", 4))
+    mixture = model._mixture(new, ["C"], "nearest", 1)
+    found = np.asarray(mixture.parts.mean)[:, 0, 4:6]
+    train = model.path("C")[0]
+    assert np.abs(found[:, None] - train[None]).sum(axis=2).min(axis=1).max() < 1e-12
+    conditional = np.asarray(model._mixture(new, ["C"], "conditional", 1).parts.mean)[:, 0, 4:6]
+    assert np.abs(found - conditional).max() > 1e-6
+
+
+def test_the_treatment_is_chosen_on_training_sequences(three):
+    model, views, times, _ = three
+    losses = model.compare_private("A", "C")
+    assert set(losses.index) == {"conditional", "nearest", "nearest-own"}
+    assert np.isfinite(losses).all()
+    options = {"times": times[:5], "sequences": "new"}
+    auto = model.predict({"A": views["A"][:5]}, "C", **options)
+    best = model.predict({"A": views["A"][:5]}, "C", private=losses.idxmin(), **options)
+    np.testing.assert_allclose(auto, best)
+
+
+def test_draws_have_the_predicted_moments(three):
+    model, views, times, _ = three
+    options = {"times": times[:3], "sequences": "new", "private": "conditional"}
+    mean, std = model.predict({"A": views["A"][:3]}, "C", return_std=True, **options)
+    draws = model.predict({"A": views["A"][:3]}, "C", n_samples=3000, random_state=0, **options)
+    np.testing.assert_allclose(draws.mean(axis=0), mean, atol=4 * std.max() / np.sqrt(3000))
+    np.testing.assert_allclose(draws.std(axis=0), std, rtol=0.15)
+
+
+def test_forecasts_samples_and_correspondences(three):
+    model, _views, *_ = three
+    mean, std = model.forecast([3.1, 3.2], "B", "one", return_std=True)
+    assert mean.shape == std.shape == (2, 4)
+    paths = model.forecast([3.1, 3.2], ["A", "B"], "two", n_samples=5, random_state=0)
+    assert paths["A"].shape == (5, 2, 4)
+    assert model.sample(4, random_state=0)["C"].shape == (4, 4)
+    names, distance = model.correspondences(to="B", of="A", k=3)
+    assert names.shape == distance.shape == (2 * T, 3)
+    assert model.variance_explained().shape == (3, 9)
+    assert model.sensitivity("B").shape == (4, 8)
+
+
+def test_a_file_holds_the_model(three, tmp_path):
+    model, views, times, _ = three
+    model.save(tmp_path / "model.safetensors")
+    loaded = manyviews.load(tmp_path / "model.safetensors")
+    options = {"times": times[:4], "sequences": "new", "private": "nearest"}
+    np.testing.assert_allclose(
+        loaded.predict({"A": views["A"][:4]}, "B", **options),
+        model.predict({"A": views["A"][:4]}, "B", **options),
+    )
+    pd.testing.assert_frame_equal(loaded.alpha_, model.alpha_)
+
+
+def test_parts_compose():
+    """Collaborative paths with plain mappings, MRD and one view with collaborative mappings."""
+    views, times, sequence = make_views("AB")
+    plain = McGPDS(2, n_local=0, **OPTIONS).fit(views, times=times, sequences=sequence)
+    assert isinstance(plain.core_.model.latent, Collaborative)
+    assert all(type(view) is CollapsedGP for view in plain.core_.model.views)
+    mixed = MRD(2, n_local={"A": 1}, n_restarts=1, **OPTIONS).fit(views)
+    kinds = [type(view) for view in mixed.core_.model.views]
+    assert kinds == [CollaborativeGP, CollapsedGP]
+    assert isinstance(mixed.core_.model.latent, StandardNormal)
+    assert mixed.predict({"A": views["A"][:3]}, "B").shape == (3, 4)
+    single = CGPDS(2, **OPTIONS).fit(views["A"], times=times, sequences=sequence)
+    assert isinstance(single.core_.model.latent, Temporal)
+    assert isinstance(single.core_.model.views[0], CollaborativeGP)
+    assert single.predict(views["A"][:3]).shape == (3, 4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [{"time_kernel": "white"}, {"sharing": "none"}, {"kernel": "linear"}, {"factorised": True},
+     {"outputs_per_step": 2, "n_local": 2}],
+)  # fmt: skip
+def test_ablations_are_options(options):
+    views, times, sequence = make_views("AB")
+    quick = {**OPTIONS, "max_iter": 3, "n_local": 0, **options}
+    model = McGPDS(2, **quick).fit(views, times=times, sequences=sequence)
+    assert np.isfinite(model.lower_bound_)
+    if options.get("sharing") == "none":
+        assert np.all(model.alpha_.to_numpy() > 0.999999)
+
+
+def test_samples_without_time_are_points():
+    views, *_ = make_views("AB")
+    model = McGPDS(2, **OPTIONS).fit(views)
+    mean, std = model.predict({"A": views["A"][:3]}, "B", private="conditional", return_std=True)
+    assert mean.shape == (3, 4)
+    assert np.all(std > 0)
+    assert model.transform({"A": views["A"][:3]}).shape == (3, 6)
+    assert np.isfinite(model.score(views))
+
+
+def test_bad_options_have_clear_errors(three):
+    model, views, *_ = three
+    with pytest.raises(OptionError, match="private"):
+        model.predict({"A": views["A"][:2]}, "B", private="blend")
+    with pytest.raises(OptionError, match="jointly"):
+        model.transform({"A": views["A"][:2]}, coupled=False)
+    with pytest.raises(OptionError, match="no view"):
+        model.path("D")
