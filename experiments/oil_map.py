@@ -81,15 +81,18 @@ def point_rows(setting: Setting, Y: np.ndarray, labels: np.ndarray) -> list[Row]
     """The MAP GP-LVM of two dimensions, sparse and full.
 
     The start is PCA's, so that there is nothing for seeds to change but the sparse model's
-    inducing inputs.
+    inducing inputs. The ARD model starts where the EQ model ends, which is a special case of it:
+    from PCA it ends, or stands still, hundreds of nats below.
     """
-    models = {
+    models: dict[str, tuple[dict[str, Any], int]] = {
         "sparse GP-LVM": ({"n_inducing": 50}, 26),
-        "full GP-LVM, ARD": ({}, 8),
         "full GP-LVM, EQ": ({"ard": False}, 2),
+        "full GP-LVM, ARD": ({}, 8),
     }
     rows = []
     for name, (options, published) in models.items():
+        if name == "full GP-LVM, ARD":
+            options = {"init": model.latent_mean_}
         errors, began = [], time.perf_counter()
         sparse = "n_inducing" in options
         limit = QUICK if setting.quick else SPARSE if sparse else FULL
