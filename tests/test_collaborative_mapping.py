@@ -86,6 +86,7 @@ def test_the_published_bound_exceeds_the_marginal_where_ours_equals_it():
     assert float(ours) == pytest.approx(truth, abs=1e-9)
 
 
+@pytest.mark.long
 def test_uncertain_inputs_stay_below_the_expected_evidence(rng):
     """F ≤ ⟨log p(Y | X)⟩ for uncertain X, by Monte Carlo."""
     X, Y = rng.normal(size=(N, Q)), rng.normal(size=(N, D))
@@ -119,6 +120,7 @@ def test_without_local_processes_it_is_the_plain_mapping(rng):
     )
 
 
+@pytest.mark.long
 def test_weights_of_zero_are_the_plain_mapping(rng):
     X, Y = rng.normal(size=(N, Q)), rng.normal(size=(N, D))
     for J in (1, 2):
@@ -152,7 +154,7 @@ def test_a_second_process_without_weight_changes_nothing(rng):
     )
 
 
-@pytest.mark.parametrize("J", [1, 2])
+@pytest.mark.parametrize("J", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_gradients_against_finite_differences(rng, J):
     X, Y = rng.normal(size=(N, Q)), rng.normal(size=(N, D))
     Y[:2, 2] = np.nan
@@ -176,7 +178,7 @@ def test_gradients_against_finite_differences(rng, J):
         assert float(ends[0] - ends[1]) / (2 * step) == pytest.approx(along, rel=1e-5)
 
 
-@pytest.mark.parametrize("J", [1, 2])
+@pytest.mark.parametrize("J", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_prediction_is_that_of_exact_regression_where_all_inputs_are_inducing(rng, J):
     X, Y = rng.normal(size=(N, Q)), rng.normal(size=(N, D))
     Y[:4, 1] = np.nan
@@ -201,7 +203,7 @@ def test_prediction_is_that_of_exact_regression_where_all_inputs_are_inducing(rn
         np.testing.assert_allclose(variance[:, d], own - np.sum(k.T * solved, axis=0), atol=1e-5)
 
 
-@pytest.mark.parametrize("J", [1, 2])
+@pytest.mark.parametrize("J", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_moments_are_those_of_draws(rng, J):
     X, Y = rng.normal(size=(N, Q)), rng.normal(size=(N, D))
     posterior = posterior_of(mapping(rng, J), points(X, 0.1), make_outputs(Y))
@@ -245,7 +247,7 @@ def test_any_kernels_can_be_mixed(rng):
     np.testing.assert_allclose(rows, each.sum(axis=1), rtol=1e-7)
 
 
-@pytest.mark.parametrize("J", [1, 2])
+@pytest.mark.parametrize("J", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_random_outputs_give_an_unbiased_bound_and_gradient(rng, J):
     """The mean over all single outputs of D times their evidence is the evidence of all."""
     X, Y = rng.normal(size=(N, Q)), rng.normal(size=(N, D))

@@ -37,7 +37,17 @@ MEASURES = {
 }
 
 
-LONG = {"imputation", "missing-inputs", "thesis-gplvm", "thesis-mixture", "usps", "peers", "cmu35"}
+LONG = {
+    "imputation",
+    "missing-inputs",
+    "thesis-gplvm",
+    "thesis-mixture",
+    "usps",
+    "peers",
+    "cmu35",
+    "pose-mc",
+    "cuave",
+}
 
 
 @pytest.fixture

@@ -130,6 +130,7 @@ def test_a_file_holds_the_model(three, tmp_path):
     pd.testing.assert_frame_equal(loaded.alpha_, model.alpha_)
 
 
+@pytest.mark.slow
 def test_parts_compose():
     """Collaborative paths with plain mappings, MRD and one view with collaborative mappings."""
     views, times, sequence = make_views("AB")
@@ -147,7 +148,7 @@ def test_parts_compose():
     assert single.predict(views["A"][:3]).shape == (3, 4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [{"time_kernel": "white"}, {"sharing": "none"}, {"kernel": "linear"}, {"factorised": True},
