@@ -203,6 +203,7 @@ def test_samples_that_lack_views_are_placed_but_not_learnt_from():
     assert np.mean(errors["auto"]) < 0.6 * np.mean(errors["all"])
 
 
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
 def test_which_samples_loadings_are_learnt_from():
     views, _ = lacking_views(n_lacking=40)
     assert GroupFactorAnalysis(3, max_iter=5, tol=1.0).fit(views).learnt_from_.all()  # a third

@@ -165,7 +165,8 @@ def test_ablations_are_options(options):
 
 def test_samples_without_time_are_points():
     views, *_ = make_views("AB")
-    model = McGPDS(2, **OPTIONS).fit(views)
+    model = McGPDS(2, alpha=0.2, **OPTIONS).fit(views)
+    np.testing.assert_allclose(model.alpha_, 0.2)  # held, not learnt
     mean, std = model.predict({"A": views["A"][:3]}, "B", private="conditional", return_std=True)
     assert mean.shape == (3, 4)
     assert np.all(std > 0)
@@ -181,3 +182,5 @@ def test_bad_options_have_clear_errors(three):
         model.transform({"A": views["A"][:2]}, coupled=False)
     with pytest.raises(OptionError, match="no view"):
         model.path("D")
+    with pytest.raises(OptionError, match="leave alpha out"):
+        McGPDS(2, sharing="none", alpha=0.5).fit({"A": views["A"], "C": views["C"]})

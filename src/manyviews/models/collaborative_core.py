@@ -31,6 +31,8 @@ class Collaboration:
         The priors over time.
     sharing : {"view", "dimension", "none"}
         One α for a view, one for each of its dimensions, or α = 1: nothing shared.
+    alpha : float or None
+        Hold all weights there, and the spread with them, in the place of learning them.
     factorised : bool
         The posterior family of 003 in the place of the joint one.
     """
@@ -38,6 +40,7 @@ class Collaboration:
     shared_kernel: TimeKernel
     private_kernels: tuple[TimeKernel, ...]
     sharing: str
+    alpha: float | None
     factorised: bool
 
 
@@ -78,7 +81,8 @@ def starting_collaboration(
     )
     by_dimension = collaboration.sharing == "dimension"
     shape = (len(data), options.n_components if by_dimension else 1)
-    alone = collaboration.sharing == "none"
+    alone, given = collaboration.sharing == "none", collaboration.alpha
+    first = APART if alone else TIED_ALPHA if is_tied(options.init) else INITIAL_ALPHA
     unordered = any(isinstance(kernel, White) for kernel in private)  # ε would say the same as α
     latent = Collaborative(
         make_sequences(inputs, code),
@@ -86,13 +90,13 @@ def starting_collaboration(
         private,
         np.concatenate(paths, axis=1),
         INITIAL_PRECISION,
-        np.full(shape, APART if alone else TIED_ALPHA if is_tied(options.init) else INITIAL_ALPHA),
+        np.full(shape, first if given is None else given),
         NO_SPREAD if unordered else INITIAL_SPREAD,
         collaboration.factorised,
     )
-    if alone:
+    if alone or given is not None:
         latent = fix(latent, "alpha")
-    if alone or unordered:
+    if alone or unordered or given is not None:
         latent = fix(latent, "spread")
     return with_positive_transform(Model(latent, views), options.positive)
 

@@ -66,6 +66,10 @@ class McGPDS(CrossPrediction, Generation):
     sharing : {"view", "dimension", "none"}, default="view"
         One α for a view (003); one for each of its dimensions, so that some may be shared and
         others private; or none: α = 1, independent models.
+    alpha : float, optional
+        Hold all weights at this value, between 0 and 1, in the place of learning them. Learnt ones
+        can drift to where the views share little and the bound is higher, but one view says less of
+        another; choose between 0.1, say, and learning by predictions of held-out sequences.
     factorised : bool, default=False
         Take the posterior family of 003, q(X^s) Π_k q(X^k), in the place of the joint one.
     outputs_per_step : int, optional
@@ -103,6 +107,7 @@ checkpoint, random_state, verbose
         "time_kernel": [str, Kernel, dict],
         "shared_kernel": [str, Kernel],
         "sharing": [StrOptions({"view", "dimension", "none"})],
+        "alpha": [Interval(Real, 0, 1, closed="neither"), None],
         "factorised": ["boolean"],
         "outputs_per_step": [Interval(Integral, 1, None, closed="left"), None],
         "init": [StrOptions(set(STARTS)), "array-like"],
@@ -124,6 +129,7 @@ checkpoint, random_state, verbose
         time_kernel: TimeKernel | dict[str, TimeKernel] = "auto",
         shared_kernel: TimeKernel = "auto",
         sharing: str = "view",
+        alpha: float | None = None,
         factorised: bool = False,
         outputs_per_step: int | None = None,
         init: Any = "concatenated",
@@ -151,6 +157,7 @@ checkpoint, random_state, verbose
         self.time_kernel = time_kernel
         self.shared_kernel = shared_kernel
         self.sharing = sharing
+        self.alpha = alpha
         self.factorised = factorised
         self.outputs_per_step = outputs_per_step
         self.init = init
@@ -196,7 +203,11 @@ checkpoint, random_state, verbose
             plans=(collaborative_stages(int(self.max_iter), self.outputs_per_step),),
         )
         private = tuple(self._by_view(self.time_kernel, "time_kernel", "auto"))
-        collaboration = Collaboration(self.shared_kernel, private, self.sharing, self.factorised)
+        if self.sharing == "none" and self.alpha is not None:
+            raise OptionError("with sharing='none' the weights are one: leave alpha out")
+        collaboration = Collaboration(
+            self.shared_kernel, private, self.sharing, self.alpha, self.factorised
+        )
         self.core_, self.fit_info_ = fit_collaboration(scaled, found.names, options, collaboration)
         self.private_losses_: dict[str, dict[str, float]] = {}
         self.relevance_values_ = self._publish_core()
