@@ -261,8 +261,8 @@ def rival_rows(train: Frames, test: Frames) -> list[Row]:
         name = "MRD with dynamics" if dynamic else "MRD"
         began = time.perf_counter()
         model = MRD(
-            10, init="canonical", evidence_power="auto", time_kernel="matern32", n_restarts=1,
-            random_state=0, signal_check="off", max_iter=150, n_inducing=50,
+            10, evidence_power="auto", time_kernel="matern32", n_restarts=1, random_state=0,
+            signal_check="off", max_iter=150, n_inducing=50,
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -272,7 +272,7 @@ def rival_rows(train: Frames, test: Frames) -> list[Row]:
                 {"silhouette": test.S}, "pose", return_std=True, **test.times(dynamic)
             )
             rows += summary(name, [measures(test, *answer)], seconds, "power read off residuals")
-            if dynamic:
+            if dynamic and model.shared():
                 index, _ = model.correspondences(
                     {"silhouette": test.S}, "pose", 1, **test.times(True)
                 )
