@@ -179,7 +179,8 @@ class MixtureEstimator(NamedTables):
         found, Y = self._new(views)
         everything = np.arange(Y.shape[1])
         mean, covariance = mixture_moments(self.mixture_, Y, everything)
-        std = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        variance = np.diagonal(covariance, axis1=1, axis2=2)
+        std = np.sqrt(np.maximum(variance, 0.0))  # of what is known, zero but for rounding
         filled, stds = {}, {}
         for place, (name, table) in enumerate(zip(found.names, found.tables, strict=True)):
             span, scaling, missing = self._span(place), self.scalings_[place], np.isnan(table)
