@@ -16,8 +16,8 @@ from jaxtyping import Array, Float, Int
 
 from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
-from ..mappings import Posterior, StackedRowEvidence
-from ..mappings.rows import RowEvidence, row_evidence
+from ..mappings import Posterior
+from ..mappings.rows import PreparedRows, row_evidence
 from .batching import map_alike
 from .many_minima import minimise_rows
 
@@ -103,7 +103,7 @@ def _ends(part: slice) -> Ends:
 @eqx.filter_jit
 def _infer(
     prior: Gaussian,
-    evidences: tuple[RowEvidence | StackedRowEvidence, ...],
+    evidences: tuple[PreparedRows, ...],
     seen: tuple[Ends, ...],
     starting: Gaussian,
     keep: int,
@@ -113,7 +113,7 @@ def _infer(
     n_rows, _, Q = starting.mean.shape
 
     def negative_bound(
-        q: Gaussian, prior: Gaussian, parts: tuple[RowEvidence | StackedRowEvidence, ...]
+        q: Gaussian, prior: Gaussian, parts: tuple[PreparedRows, ...]
     ) -> Float[Array, " n"]:
         n, M = q.mean.shape[0], max(part.n_inducing for part in parts)
         own = [None if ends is None else q[..., slice(*ends)] for ends in seen]

@@ -8,15 +8,14 @@ from jaxtyping import Array, Float, Int
 
 from ..expectations import Gaussian
 from ..latent import Paths, everything
-from ..mappings import Posterior, StackedRowEvidence
-from ..mappings.rows import RowEvidence, row_evidence
+from ..mappings import Posterior
+from ..mappings.rows import PreparedRows, row_evidence
 from .lbfgs import lbfgs
 
 ROWS_AT_ONCE = 512
 WINDOW, TOLERANCE = 30, 1e-6  # iterations, and nats per row that they must gain together
 
-Rows = RowEvidence | StackedRowEvidence
-Evidences = tuple[tuple[Rows, ...], ...]
+Evidences = tuple[tuple[PreparedRows, ...], ...]
 
 
 class PathBound:
@@ -105,7 +104,9 @@ class PathBound:
         return _value_and_slope(jnp.asarray(x), self.latent, self.evidences, self.views, counted)
 
 
-def in_chunks(posterior: Posterior, Y: Float[np.ndarray, "N D"], power: float) -> tuple[Rows, ...]:
+def in_chunks(
+    posterior: Posterior, Y: Float[np.ndarray, "N D"], power: float
+) -> tuple[PreparedRows, ...]:
     """The evidence of rows; all at once, a long series would need an N x M² array."""
     pieces = [Y[begin : begin + ROWS_AT_ONCE] for begin in range(0, len(Y), ROWS_AT_ONCE)]
     return tuple(

@@ -9,45 +9,27 @@ from jaxtyping import Array, Bool, Float, Int
 from ..expectations import Gaussian
 from .collaborative_posterior import CollaborativePosterior
 from .outputs import unique_patterns
-from .rows import row_evidence
+from .rows import PreparedRows, row_evidence
 from .stack import Stack
 
 
-class StackedRowEvidence(eqx.Module):
-    """The bound of new rows as a function of their q(x*): :class:`.RowEvidence` with a stack."""
+class StackedRowEvidence(PreparedRows):
+    """New rows of a view whose columns mix several processes."""
 
     stack: Stack
-    beta: Float[Array, ""]
-    linear: Float[Array, "N S"]
-    quadratic: Float[Array, "R S S"]
     prior: Float[Array, "R B"]
     """Σ_d w_dj² over the observed columns of every pattern, by process."""
-    pattern: Int[Array, " N"]
-    count: Float[Array, " N"]
-    sum_squares: Float[Array, " N"]
-    power: Float[Array, ""]
 
     @property
     def n_inducing(self) -> int:
-        """Inducing inputs of all processes."""
         return self.stack.n_inducing
 
-    def __call__(self, q: Gaussian) -> Float[Array, " N"]:
-        first = self.stack.psi1(q)
-        misfit = (
-            self.sum_squares
-            - 2.0 * jnp.sum(first * self.linear, axis=1)
-            + self.stack.psi2_rows(q, self.quadratic, self.pattern)
-            + jnp.sum(self.prior[self.pattern] * self.stack.psi0(q), axis=1)
-        )
-        likelihood = 0.5 * self.count * jnp.log(self.beta / (2.0 * jnp.pi))
-        return self.power * (likelihood - 0.5 * self.beta * misfit)
+    def psi1(self, q: Gaussian) -> Float[Array, "N S"]:
+        return self.stack.psi1(q)
 
-    def take(self, rows: Int[Array, " n"]) -> "StackedRowEvidence":
-        """The evidence of some rows, in the given order (repetition allowed)."""
-        fields = (self.linear, self.pattern, self.count, self.sum_squares)
-        picked = tuple(field[rows] for field in fields)
-        return eqx.tree_at(lambda e: (e.linear, e.pattern, e.count, e.sum_squares), self, picked)
+    def second_moments(self, q: Gaussian) -> Float[Array, " N"]:
+        explained = self.stack.psi2_rows(q, self.quadratic, self.pattern)
+        return explained + jnp.sum(self.prior[self.pattern] * self.stack.psi0(q), axis=1)
 
 
 @row_evidence.register

@@ -8,8 +8,9 @@ R_d = K⁻¹ - (K+βΨ2)⁻¹, which is linear in the row's ψ1 and Ψ2. With q(
 training data and new row together, it adds F(Y, y*) - F(Y), which is never less.
 """
 
+from abc import abstractmethod
 from functools import singledispatch
-from typing import Any
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -27,11 +28,9 @@ from .outputs import unique_patterns
 from .posterior import ROWS_AT_ONCE, GPPosterior
 
 
-class RowEvidence(eqx.Module):
+class PreparedRows(eqx.Module):
     """The bound of new rows with q(U) fixed, as a function of their q(x*) alone."""
 
-    kernel: Kernel
-    Z: Float[Array, "M Q"]
     beta: Float[Array, ""]
     linear: Float[Array, "N M"]
     """Σ_d y_d b_d over the observed columns."""
@@ -44,28 +43,47 @@ class RowEvidence(eqx.Module):
     """The evidence is raised to this power (multiplied by it, as a logarithm)."""
 
     @property
+    @abstractmethod
     def n_inducing(self) -> int:
         """Inducing inputs."""
-        return self.Z.shape[0]
+
+    @abstractmethod
+    def psi1(self, q: Gaussian) -> Float[Array, "N M"]:
+        """ψ1 of every row."""
+
+    @abstractmethod
+    def second_moments(self, q: Gaussian) -> Float[Array, " N"]:
+        """tr(``quadratic`` Ψ2) + Σ_d ψ0 of every row, d over its observed columns."""
 
     def __call__(self, q: Gaussian) -> Float[Array, " N"]:
-        first = psi1(self.kernel, self.Z, q)
-        misfit = (
-            self.sum_squares
-            - 2.0 * jnp.sum(first * self.linear, axis=1)
-            + psi2_rows(self.kernel, self.Z, q, self.quadratic, self.pattern)
-            + self.count * psi0(self.kernel, q)
-        )
+        explained = 2.0 * jnp.sum(self.psi1(q) * self.linear, axis=1)
+        misfit = self.sum_squares - explained + self.second_moments(q)
         likelihood = 0.5 * self.count * jnp.log(self.beta / (2.0 * jnp.pi))
         return self.power * (likelihood - 0.5 * self.beta * misfit)
 
-    def take(self, rows: Int[Array, " n"]) -> "RowEvidence":
+    def take(self, rows: Int[Array, " n"]) -> Self:
         """The evidence of some rows, in the given order (repetition allowed)."""
         fields = (self.linear, self.pattern, self.count, self.sum_squares)
-        picked = [field[rows] for field in fields]
-        return eqx.tree_at(
-            lambda e: (e.linear, e.pattern, e.count, e.sum_squares), self, tuple(picked)
-        )
+        picked = tuple(field[rows] for field in fields)
+        return eqx.tree_at(lambda e: (e.linear, e.pattern, e.count, e.sum_squares), self, picked)
+
+
+class RowEvidence(PreparedRows):
+    """New rows of a view with one process for all columns."""
+
+    kernel: Kernel
+    Z: Float[Array, "M Q"]
+
+    @property
+    def n_inducing(self) -> int:
+        return self.Z.shape[0]
+
+    def psi1(self, q: Gaussian) -> Float[Array, "N M"]:
+        return psi1(self.kernel, self.Z, q)
+
+    def second_moments(self, q: Gaussian) -> Float[Array, " N"]:
+        explained = psi2_rows(self.kernel, self.Z, q, self.quadratic, self.pattern)
+        return explained + self.count * psi0(self.kernel, q)
 
 
 @singledispatch
@@ -74,7 +92,7 @@ def row_evidence(
     filled: Float[np.ndarray, "N D"],
     observed: Bool[np.ndarray, "N D"],
     power: float = 1.0,
-) -> Any:
+) -> PreparedRows:
     """Prepare new rows (zeros where missing) for inference of their latent points.
 
     Posteriors of other mappings register a form of their own.
