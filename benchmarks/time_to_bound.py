@@ -1,12 +1,15 @@
 """Seconds until our fit passes the bound at which GPy's L-BFGS ends, from the same start.
 
 Digits, N=500, D=64, M=50, Q=10. GPy runs until it stops by itself or time is up, with the
-number of BLAS threads that suits it. Ours runs the library's default stages in a fresh
-process without a compilation cache, and goes on with up to four of the library's restarts
-(the start moved a little) until it passes; all of that, and compilation, is in its time.
-Both start with the same jitter; ours then follows the kernel's variance, GPy's stays. Where
-ours ends below GPy's bound there is no ratio.
+number of BLAS threads that suits it. Ours runs L-BFGS as well, in a fresh process without a
+compilation cache; where it stops short, the library's default stages with five restarts go on until
+one passes. All of that, and compilation, is in its time.
+Both start with the same jitter; ours then follows the kernel's variance, GPy's stays, which is
+worth some nats. So what ours has to pass is the bound of GPy's solution with our jitter, evaluated
+in another process, and both are shown. Where ours ends below it there is no ratio.
 """
+
+from pathlib import Path
 
 from .peers import OURS, PeerError, workers
 from .problems import digits_problem
@@ -14,6 +17,7 @@ from .report import Report, Row
 from .timing import choose_threads
 
 LIMIT = 120.0
+MAX_ITER = 4000
 TARGET = 0.25
 
 
@@ -34,25 +38,33 @@ def run(quick: bool) -> list[Report]:
 def _one_start(seed: int, limit: float, sizes: dict[str, int]) -> Row:
     row: Row = {"start": seed}
     problem = digits_problem(seed, **sizes)
-    with workers("gpy", OURS, MANYVIEWS_COMPILE_CACHE="off") as (alive, absent):
+    with workers("gpy", OURS) as (alive, absent):
         if absent:
             return {**row, "remark": "; ".join(absent.values())}
-        gpy, ours = alive["gpy"], alive[OURS]
+        gpy, judge = alive["gpy"], alive[OURS]
+        solution = str(Path(gpy.folder.name) / "solution.npz")
         try:
             gpy.load(problem)
             row["GPy threads"] = choose_threads(gpy)
             gpy.load(problem)
-            peer = gpy.ask("optimise", max_iters=100_000, limit=limit, timeout=4 * limit)
-            ours.load(problem)
-            found = ours.ask(
-                "optimise", target=peer["bound"], limit=limit, max_iter=1000, timeout=4 * limit
+            peer = gpy.ask(
+                "optimise", max_iters=100_000, limit=limit, result=solution, timeout=4 * limit
             )
+            judge.load(problem)
+            target = judge.ask("bound_at", path=solution)
         except PeerError as error:
             return {**row, "remark": str(error)}
+    with workers(OURS, MANYVIEWS_COMPILE_CACHE="off") as (alive, _):
+        ours = alive[OURS]
+        ours.load(problem)
+        found = ours.ask(
+            "optimise", target=target, limit=limit, max_iter=MAX_ITER, timeout=4 * limit
+        )
     seconds = found["seconds"]
     return {
         **row,
         "GPy bound": peer["bound"],
+        "with our jitter": target,
         "GPy s": peer["best_at"],
         "GPy CPU s": peer["best_at_cpu"],
         "GPy evaluations": peer["evaluations"],

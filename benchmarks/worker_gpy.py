@@ -58,21 +58,25 @@ class GPyLibrary:
             "noise": np.array(m.likelihood.variance.gradient).squeeze(),
         }
 
-    def optimise(self, max_iters: int, limit: float) -> dict[str, Any]:
-        """L-BFGS until it ends or the seconds are spent; the best bound and when it was met."""
+    def optimise(self, max_iters: int, limit: float, result: str) -> dict[str, Any]:
+        """L-BFGS until it ends or the seconds are spent; the best bound and when it was met.
+
+        The parameters there are written to the result.
+        """
         original = self.model._objective_grads
         best, met, met_cpu, count, status = -np.inf, 0.0, 0.0, 0, "out of time"
+        solution = self.start
         began, cpu = time.perf_counter(), time.process_time()
 
         def watched(x: np.ndarray) -> tuple[float, np.ndarray]:
-            nonlocal best, met, met_cpu, count
+            nonlocal best, met, met_cpu, count, solution
             if time.perf_counter() - began > limit:
                 raise OutOfTime
             value, gradient = original(x)
             count += 1
             if -value > best:
                 best, met = -float(value), time.perf_counter() - began
-                met_cpu = time.process_time() - cpu
+                met_cpu, solution = time.process_time() - cpu, np.array(x)
             return value, gradient
 
         self.model._objective_grads = watched
@@ -82,13 +86,28 @@ class GPyLibrary:
             pass
         finally:
             self.model._objective_grads = original
-        return {
+        found = {
             "bound": best,
             "best_at": met,
             "seconds": time.perf_counter() - began,
             "best_at_cpu": met_cpu,
             "evaluations": count,
             "status": status,
+        }
+        self.model.optimizer_array = solution
+        np.savez(result, **self.parameters())
+        return found
+
+    def parameters(self) -> Arrays:
+        """Where the model stands, by the names of a problem."""
+        m = self.model
+        return {
+            "mu": np.array(m.X.mean),
+            "S": np.array(m.X.variance),
+            "Z": np.array(m.Z),
+            "variance": np.array(m.kern.variance).squeeze(),
+            "lengthscale": np.array(m.kern.lengthscale),
+            "noise": np.array(m.likelihood.variance).squeeze(),
         }
 
     def infer(self, path: str, limit: float, together: bool, result: str) -> dict[str, Any]:
