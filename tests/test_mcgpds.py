@@ -11,6 +11,8 @@ from manyviews import CGPDS, MRD, McGPDS
 from manyviews.errors import OptionError
 from manyviews.latent import Collaborative, StandardNormal, Temporal
 from manyviews.mappings import CollaborativeGP, CollapsedGP
+from manyviews.plot.subject import Subject
+from manyviews.report.findings import findings
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
 T = 24
@@ -41,6 +43,24 @@ def three():
         warnings.simplefilter("ignore")
         model = McGPDS(2, sharing="dimension", **OPTIONS)
         return model.fit(views, times=times, sequences=sequence), views, times, sequence
+
+
+def test_the_share_of_the_shared_path_and_what_the_report_says_of_it(three):
+    model, *_ = three
+    paths, alpha = model._paths(), model.alpha_.to_numpy()
+    at = paths.sequences.inputs[:1]
+    common = float(paths.shared_kernel.diagonal(at)[0])
+    own = np.array([float(kernel.diagonal(at)[0]) for kernel in paths.private_kernels])[:, None]
+    spread = np.asarray(paths.spread.value)[:, None]
+    total = (1 - alpha) ** 2 * (common + spread) + alpha**2 * own
+    expected = (1 - alpha) ** 2 * common / total
+    np.testing.assert_allclose(model.following().to_numpy(), expected)
+    sentences = findings(Subject(model), [])
+    assert "share" in sentences[0]
+    assert [name for name in "ABC" if any(s.startswith(f"{name} ") for s in sentences)] == list(
+        "ABC"
+    )
+    assert not any("nothing in common" in s for s in sentences)
 
 
 def test_three_views_with_holes_are_fitted(three):

@@ -16,6 +16,7 @@ class Known(NamedTuple):
 
 MODELS = {
     "mrd": Known("manyviews.MRD", True, "several views, nonlinear: shared and private dimensions"),
+    "mcgpds": Known("manyviews.McGPDS", True, "several views over time, each on a path of its own"),
     "gplvm": Known("manyviews.BayesianGPLVM", False, "one table, nonlinear"),
     "gfa": Known(
         "manyviews.linear.GroupFactorAnalysis", True, "several views, linear, like MOFA: seconds"

@@ -230,6 +230,18 @@ checkpoint, random_state, verbose
         shape = (latent.n_views, latent.n_dimensions)
         return pd.DataFrame(np.broadcast_to(weights, shape).copy(), index=list(self.view_names_))
 
+    def following(self) -> pd.DataFrame:
+        """Views x dimensions: the share of a path's prior variance that the shared path gives it,
+
+        (1-α)² κ_s / ((1-α)² (κ_s + ε) + α² κ_k), the kernels at a lag of zero.
+        """
+        check_is_fitted(self)
+        shared, own, spread = self._prior_variances()
+        alpha = self.alpha_
+        followed = (1.0 - alpha) ** 2 * shared
+        return followed / (followed + ((1.0 - alpha) ** 2).mul(spread, axis=0)
+                           + (alpha**2).mul(own, axis=0))  # fmt: skip
+
     def path(self, view: str | None = None) -> tuple[Float[np.ndarray, "N Q"], ...]:
         """Mean and std of a view's path at the training samples; of the shared one by default."""
         check_is_fitted(self)
@@ -319,6 +331,14 @@ checkpoint, random_state, verbose
         assert isinstance(latent, Collaborative)
         return latent
 
+    def _prior_variances(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Of the shared path, of the views' own dynamics, and the spread around the shared path."""
+        paths = self._paths()
+        inputs = paths.sequences.inputs
+        own = np.array([float(k.diagonal(inputs).mean()) for k in paths.private_kernels])
+        shared = float(paths.shared_kernel.diagonal(inputs).mean())
+        return shared, own, np.asarray(paths.spread.value)
+
     def _new(self, views: Any, times: Any = None, sequences: Any = None) -> NewSamples:
         new = super()._new(views, times, sequences)
         if new.when is not None:
@@ -340,13 +360,10 @@ checkpoint, random_state, verbose
         """From the prior jointly: a shared point, and every view's point around it."""
         if latent != "prior":
             return super()._draw_positions(n_samples, latent, rng)
-        paths = self._paths()
+        paths, alpha = self._paths(), self.alpha_.to_numpy()
         shape = (n_samples, paths.n_views, paths.n_dimensions)
-        inputs, alpha = paths.sequences.inputs, self.alpha_.to_numpy()
-        own = np.array([float(k.diagonal(inputs).mean()) for k in paths.private_kernels])
-        shared = float(paths.shared_kernel.diagonal(inputs).mean())
+        shared, own, spread = self._prior_variances()
         common = np.sqrt(shared) * rng.standard_normal((n_samples, paths.n_dimensions))
-        spread = np.asarray(paths.spread.value)[:, None]
-        variance = alpha**2 * own[:, None] + (1.0 - alpha) ** 2 * spread
+        variance = alpha**2 * own[:, None] + (1.0 - alpha) ** 2 * spread[:, None]
         points = (1.0 - alpha) * common[:, None] + np.sqrt(variance) * rng.standard_normal(shape)
         return np.concatenate([points.reshape(n_samples, -1), common], axis=1)

@@ -10,9 +10,12 @@ from .assess import Assessment
 
 def findings(subject: Subject, assessments: Sequence[Assessment]) -> list[str]:
     """Plain-language findings, the most important first."""
-    sentences = [_shared(subject)] if len(subject.names) > 1 else [_single(subject)]
-    if len(subject.names) > 1:
-        sentences += _private(subject)
+    if hasattr(subject.model, "following"):
+        sentences = _paths(subject)
+    elif len(subject.names) > 1:
+        sentences = [_shared(subject), *_private(subject)]
+    else:
+        sentences = [_single(subject)]
     sentences += [_prediction(assessment) for assessment in assessments]
     sentences += _missing(subject)
     return sentences
@@ -69,6 +72,23 @@ def _private(subject: Subject) -> list[str]:
     off = subject.latent.shape[1] - len(subject.active())
     if off:
         sentences.append(f"{off} dimension{'s' * (off > 1)} {are(off)} switched off: not needed.")
+    return sentences
+
+
+def _paths(subject: Subject) -> list[str]:
+    """Of a collaborative model, whose views have no dimension in common but a path."""
+    followed = subject.model.following()
+    totals = subject.explained()["total"]
+    sentences = ["Every view has a latent path of its own around a path that all of them share."]
+    for name in subject.names[:6]:
+        parts = followed.loc[name]
+        alike = np.allclose(parts, parts.iloc[0])
+        shares = [share(x) for x in (parts[:1] if alike else parts)]
+        where = "" if alike else " in its dimensions, by turns"
+        sentences.append(
+            f"{name} follows the shared path with {listing(shares)} of its path's variance{where}; "
+            f"the path explains {share(totals[name])} of {name}."
+        )
     return sentences
 
 
