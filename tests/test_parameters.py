@@ -10,6 +10,7 @@ from manyviews.errors import OptionError
 from manyviews.kernels import RBF, Bias, Linear
 from manyviews.parameters import (
     CONSTRAINTS,
+    Parameter,
     fix,
     free,
     map_parameters,
@@ -214,3 +215,12 @@ def test_map_parameters_sees_every_parameter_and_leaves_the_rest():
     doubled = map_parameters(lambda _, p: p.with_value(2.0 * p.value), tree)
     np.testing.assert_allclose(doubled["a"].value, 4.0, rtol=1e-14)
     assert doubled["b"] is tree["b"]
+
+
+@pytest.mark.parametrize("constraint", ["positive", "unit"])
+@pytest.mark.parametrize("raw", [-1e3, 1e3])
+def test_values_at_the_end_of_the_scale_are_still_allowed(constraint, raw):
+    """A fit may run there, and its result is handed on by value."""
+    p = Parameter(jnp.asarray(raw), constraint, True)
+    again = p.with_value(p.value)
+    np.testing.assert_allclose(again.value, p.value)

@@ -35,6 +35,6 @@ def configure() -> None:
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS to one thread while XLA works: their thread pools fight otherwise."""
+    """Hold BLAS to one thread: its pool fights with XLA's, and small matrices only wait for it."""
     with threadpool_limits(limits=1, user_api="blas"):
         yield

@@ -29,7 +29,8 @@ class Constraint(NamedTuple):
 
 
 # Beyond e^±40 a positive number is zero or infinite for every purpose here; the clip
-# keeps an over-long line-search step from turning into inf - inf.
+# keeps an over-long line-search step from turning into inf - inf. Beyond 36 a sigmoid is one,
+# and no value strictly between 0 and 1.
 CONSTRAINTS: dict[str, Constraint] = {
     "real": Constraint(lambda r: r, lambda v: v, np.isfinite, "finite"),
     "positive": Constraint(
@@ -45,7 +46,7 @@ CONSTRAINTS: dict[str, Constraint] = {
         "positive",
     ),
     "unit": Constraint(
-        jax.nn.sigmoid,
+        lambda r: jax.nn.sigmoid(jnp.clip(r, -30.0, 30.0)),
         lambda v: jnp.log(v) - jnp.log1p(-v),
         lambda v: (v > 0) & (v < 1),
         "strictly between 0 and 1",

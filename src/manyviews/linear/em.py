@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
+from .._runtime import single_threaded_blas
 from .emission import CorrelatedNoise, Emission, IndependentNoise, Latent, second_moments
 from .gaussian import LinearGaussian, independent
 from .patterns import Tables, distinct, find_patterns, members
@@ -24,6 +25,7 @@ class EMResult:
     seconds: float = 0.0
 
 
+@single_threaded_blas()
 def expectation_maximisation(
     tables: Tables,
     start: LinearGaussian,

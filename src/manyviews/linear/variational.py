@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln, polygamma
 
+from .._runtime import single_threaded_blas
 from .emission import IndependentNoise, Latent, second_moments
 from .gaussian import LinearGaussian
 from .patterns import Tables, find_patterns
@@ -154,6 +155,7 @@ class VariationalResult:
     seconds: float = 0.0
 
 
+@single_threaded_blas()
 def variational_factors(
     tables: Tables,
     start: Float[np.ndarray, "N Q"],
