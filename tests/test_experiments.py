@@ -47,6 +47,11 @@ LONG = {
     "cmu35",
     "pose-mc",
     "cuave",
+    "oil-class",
+    "pose",
+    "avletters",
+    "toy-mc",
+    "fi-mrd",
 }
 
 
