@@ -1,8 +1,10 @@
 import json
 import math
 
+import numpy as np
 import pytest
 from experiments.__main__ import EXPERIMENTS, main
+from experiments.cuave import Moments, mixed, weights
 from experiments.setting import DataFolderError
 
 MEASURES = {
@@ -104,3 +106,18 @@ def test_missing_data_folder_is_said_plainly(monkeypatch, tmp_path):
         main(["oil-map", "--quick"])
     with pytest.raises(DataFolderError, match=r"oil\.npz"):
         main(["oil-map", "--quick", "--data", str(tmp_path)])
+
+
+def test_shares_of_guesses_are_found_and_mixed():
+    rng = np.random.default_rng(0)
+    guesses = list(rng.standard_normal((3, 40, 2)))
+    shares = weights(0.3 * guesses[0] + 0.7 * guesses[2], guesses)
+    np.testing.assert_allclose(shares, [0.3, 0.0, 0.7], atol=1e-6)
+    stds = [np.full((40, 2), std) for std in (0.1, 0.5, 2.0)]
+    found = mixed([Moments(*part) for part in zip(guesses, stds, strict=True)], shares)
+    which = rng.choice(3, size=200_000, p=shares)
+    draws = np.stack(guesses)[which, 0, 0] + np.array([0.1, 0.5, 2.0])[which] * rng.standard_normal(
+        which.size
+    )
+    np.testing.assert_allclose(found.mean[0, 0], draws.mean(), atol=0.02)
+    np.testing.assert_allclose(found.std[0, 0], draws.std(), rtol=0.02)
