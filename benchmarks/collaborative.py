@@ -18,6 +18,7 @@ from manyviews.mappings import CollaborativeGP, CollapsedGP, Mapping, make_outpu
 from .report import Report
 
 ROUNDS = 5
+MOST_FACTORISED = 1000  # outputs that get a matrix each
 POSE = (34, 23, 22, 161, 193, 80, 53)  # rows of the sequences of pose-mc
 SPEECH = (194,)
 
@@ -68,11 +69,13 @@ def growth(quick: bool) -> Report:
     """One view of 200 rows: D with one local process (a spectrum) and two (a Cholesky each)."""
     report = Report(
         "One view, N=200 Q=5: CPU seconds of bound and gradient",
-        note="J = 1 diagonalises all outputs at once, J = 2 factorises a matrix for each",
+        note="J = 1 diagonalises all outputs at once, J = 2 factorises a matrix for each "
+        "(beyond a thousand outputs, draw some of them in each step)",
     )
     shapes = [(D, M) for D in (10, 100, 1000, 4000) for M in (50,)] + [(100, M) for M in (25, 100)]
     for D, M in shapes[:1] if quick else shapes:
-        objectives = {f"J = {J}": objective((200,), (D,), J, M) for J in (0, 1, 2)}
+        processes = (0, 1, 2) if D <= MOST_FACTORISED else (0, 1)
+        objectives = {f"J = {J}": objective((200,), (D,), J, M) for J in processes}
         report.rows.append({"D": D, "M": M, **cpu_seconds(objectives, quick)[0]})
     return report
 

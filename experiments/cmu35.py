@@ -1,7 +1,9 @@
 """Walks and runs with a leg or the upper body unseen (002 §5.3).
 
 31 sequences of subject 35 train a model; of another one the first 62 frames are seen
-whole, the later ones without the right leg, or without the upper body. Measures are those of
+whole, the later ones without the right leg, or without the upper body. As in the paper, what is
+seen whole of that sequence is learnt from as well (q(X, X*) and q(U) of the bound of Y and Y*);
+of the later frames, q(X*) is inferred in one path with it. Measures are those of
 Taylor, Hinton & Roweis: SC, the squared error in their scaled space, summed over frames, per
 missing angle; RA, the root mean square error in degrees. As in the paper, the noise is held
 at first; this and the kernels were tried on four training sequences held out.
@@ -26,71 +28,98 @@ PRINTED = {
     "dynamics, Matérn-3/2": {"legs": (6.84, 2.94), "body": (13.93, 2.24)},
     "static": {"legs": (14.22, 5.09), "body": (18.79, 2.79)},
 }
+MEASURES = ("SC", "RA")
+BEST = {"legs": PRINTED["dynamics, Matérn-3/2"]["legs"], "body": PRINTED["dynamics, RBF"]["body"]}
+AVERAGED = ", fits averaged"
+TEST = 0  # the number of the test sequence; those of the others begin with one
 KERNELS = {"dynamics, RBF": "rbf", "dynamics, Matérn-3/2": "matern32", "static": None}
+
+Guess = dict[str, np.ndarray]  # the test frames by the part that had to be guessed
 
 
 def run(setting: Setting) -> list[Row]:
     """Baselines, the models of every kind and seed, the printed rows."""
     data = setting.load("cmu35")
     rows = baselines(data)
+    guesses: dict[str, list[Guess]] = {}
     for method, kernel in KERNELS.items():
-        found: dict[str, list[tuple[float, float]]] = {part: [] for part in PARTS}
         began = time.perf_counter()
-        seeds = 1 if setting.quick else min(setting.seeds, 3)
-        for seed in range(seeds):
-            model = fit(setting, data, kernel, seed)
-            for part, value in measure(model, data, kernel is not None).items():
-                found[part].append(value)
-        seconds = (time.perf_counter() - began) / seeds
-        for part, values in found.items():
-            for i, name in enumerate(("SC", "RA")):
-                rows.append(
-                    summarise(
-                        f"Bayesian GP-LVM, {method}", f"{part}-{name}",
-                        [value[i] for value in values], seconds=seconds, ours=True,
-                        published=PRINTED[method][part][i],
-                    )
-                )  # fmt: skip
+        guesses[method] = [
+            predict(fit(setting, data, kernel, seed), data, kernel is not None)
+            for seed in range(1 if setting.quick else min(setting.seeds, 3))
+        ]
+        seconds = (time.perf_counter() - began) / len(guesses[method])
+        rows += measures(data, method, guesses[method], seconds)
+        rows += measures(data, method + AVERAGED, [average(guesses[method])], seconds)
+    dynamic = [guess for method in KERNELS if KERNELS[method] for guess in guesses[method]]
+    rows += measures(data, "dynamics, fits of both kernels averaged", [average(dynamic)])
     rows += [
         printed(f"Bayesian GP-LVM, {method} (printed)", f"{part}-{name}", pair[i])
         for method, parts in PRINTED.items()
         for part, pair in parts.items()
-        for i, name in enumerate(("SC", "RA"))
+        for i, name in enumerate(MEASURES)
     ]
     return rows
+
+
+def measures(
+    data: dict[str, np.ndarray], method: str, guesses: list[Guess], seconds: float = 0.0
+) -> list[Row]:
+    """SC and RA of some guesses of both parts, beside those printed."""
+    printed_for = PRINTED.get(method.removesuffix(AVERAGED), BEST)
+    return [
+        summarise(
+            f"Bayesian GP-LVM, {method}", f"{part}-{name}",
+            [errors(data, part, guess[part])[i] for guess in guesses],
+            seconds=seconds, ours=True, published=printed_for[part][i],
+        )
+        for part in PARTS
+        for i, name in enumerate(MEASURES)
+    ]  # fmt: skip
+
+
+def average(guesses: list[Guess]) -> Guess:
+    """The mean of what several fits say: each is one optimum of many."""
+    return {part: np.mean([guess[part] for guess in guesses], axis=0) for part in PARTS}
 
 
 def fit(
     setting: Setting, data: dict[str, np.ndarray], kernel: str | None, seed: int
 ) -> BayesianGPLVM:
-    """Q = 9, M = 100, every angle scaled to unit variance."""
+    """Q = 9, M = 100, every angle scaled to unit variance; all that is seen whole."""
     options: dict = {"n_inducing": 100, "stages": default_stages(400, hold=True)}
-    chosen = slice(None)
+    chosen = np.ones(len(data["Y_train"]), bool)
     if setting.quick:
         options = {"n_inducing": 20, "max_iter": 15}
         chosen = np.isin(data["seq_id_train"], (1, 2, 17))
     model = BayesianGPLVM(
         9, scaling="column", evidence_power="auto", random_state=seed, signal_check="off", **options
     )
+    start = int(data["test_start_idx0"])
+    Y = np.concatenate([data["Y_train"][chosen], data["Y_test"][:start]])
     times: dict = {}
     if kernel is not None:
         model.set_params(time_kernel=kernel)
-        times = {"times": data["time_train"][chosen], "sequences": data["seq_id_train"][chosen]}
+        when = np.concatenate([data["time_train"][chosen], data["time_test"][:start]])
+        names = np.concatenate([data["seq_id_train"][chosen], np.full(start, TEST)])
+        times = {"times": when, "sequences": names}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(data["Y_train"][chosen], **times)
+        return model.fit(Y, **times)
 
 
-def measure(
-    model: BayesianGPLVM, data: dict[str, np.ndarray], dynamic: bool
-) -> dict[str, tuple[float, float]]:
-    """SC and RA of the parts not seen."""
-    times = {"times": data["time_test"], "sequences": "test"} if dynamic else {}
+def predict(model: BayesianGPLVM, data: dict[str, np.ndarray], dynamic: bool) -> Guess:
+    """The test frames, with a part of the later ones inferred from the rest."""
+    start = int(data["test_start_idx0"])
+    times: dict = {}
+    if dynamic:
+        when = data["time_test"][start:]
+        times = {"times": when, "sequences": np.full(len(when), TEST)}
     found = {}
     for part, columns in PARTS.items():
-        given = data["Y_test"].copy()
-        given[int(data["test_start_idx0"]) :, data[columns]] = np.nan
-        found[part] = errors(data, part, model.predict(given, **times))
+        found[part], given = data["Y_test"].copy(), data["Y_test"][start:].copy()
+        given[:, data[columns]] = np.nan
+        found[part][start:] = model.predict(given, **times)
     return found
 
 
@@ -103,30 +132,35 @@ def errors(data: dict[str, np.ndarray], part: str, predicted: np.ndarray) -> tup
 
 
 def baselines(data: dict[str, np.ndarray]) -> list[Row]:
-    """Nearest neighbours with and without scaling, ridge regression, the training mean."""
-    Y, test = data["Y_train"], data["Y_test"]
-    spread = Y.std(axis=0, ddof=1)
+    """Nearest neighbours with and without scaling, ridge regression, the training mean.
+
+    Once with what the paper gives them, the 31 sequences, and once with the first frames of
+    the test sequence as well.
+    """
+    test, start = data["Y_test"], int(data["test_start_idx0"])
+    both = np.concatenate([data["Y_train"], test[:start]])
     rows = []
-    for part, columns in PARTS.items():
-        missing = data[columns]
-        seen = np.setdiff1d(np.arange(Y.shape[1]), missing)
-        for method, unit, regressor in (
-            ("nearest neighbour, scaled", spread, KNeighborsRegressor(1)),
-            ("nearest neighbour", np.ones_like(spread), KNeighborsRegressor(1)),
-            ("5 nearest neighbours, scaled", spread, KNeighborsRegressor(5)),
-            ("ridge", spread, RidgeCV(np.logspace(-2, 4, 13))),
-        ):
-            regressor.fit((Y / unit)[:, seen], (Y / unit)[:, missing])
-            guess = test.copy()
-            guess[:, missing] = regressor.predict((test / unit)[:, seen]) * unit[missing]
-            rows += _pair(method, part, errors(data, part, guess))
-        mean = np.tile(Y.mean(axis=0), (len(test), 1))
-        rows += _pair("training mean", part, errors(data, part, mean))
+    for Y, extra in ((data["Y_train"], ""), (both, ", first 62 frames too")):
+        spread = Y.std(axis=0, ddof=1)
+        for part, columns in PARTS.items():
+            missing = data[columns]
+            seen = np.setdiff1d(np.arange(Y.shape[1]), missing)
+            for method, unit, regressor in (
+                ("nearest neighbour, scaled", spread, KNeighborsRegressor(1)),
+                ("nearest neighbour", np.ones_like(spread), KNeighborsRegressor(1)),
+                ("5 nearest neighbours, scaled", spread, KNeighborsRegressor(5)),
+                ("ridge", spread, RidgeCV(np.logspace(-2, 4, 13))),
+            ):
+                regressor.fit((Y / unit)[:, seen], (Y / unit)[:, missing])
+                guess = test.copy()
+                guess[:, missing] = regressor.predict((test / unit)[:, seen]) * unit[missing]
+                rows += _pair(method + extra, part, errors(data, part, guess))
+            mean = np.tile(Y.mean(axis=0), (len(test), 1))
+            rows += _pair("training mean" + extra, part, errors(data, part, mean))
     return rows
 
 
 def _pair(method: str, part: str, values: tuple[float, float]) -> list[Row]:
     return [
-        Row(method, f"{part}-{name}", value)
-        for name, value in zip(("SC", "RA"), values, strict=True)
+        Row(method, f"{part}-{name}", value) for name, value in zip(MEASURES, values, strict=True)
     ]

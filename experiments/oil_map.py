@@ -22,7 +22,7 @@ from manyviews.points import GPLVM
 from .setting import Setting
 from .table import Row, summarise
 
-FULL, SPARSE, QUICK = 1500, 10_000, 30  # most iterations of the MAP models
+FULL, SPARSE, QUICK = 2000, 10_000, 30  # most iterations of the MAP models
 
 
 def run(setting: Setting) -> list[Row]:
