@@ -3,7 +3,10 @@
 120 poses of four walks, two one way, one back, one half circle, 30 evenly spaced frames of
 each; the walks are found by where the toes point. The frames of the paper are not to be had.
 The joints are clustered by k-means of their weights (x, y and z side by side) and held
-against the limbs. The two root joints never move: their six constant columns are left out.
+against the limbs; so are they by the variance that each dimension explains, which, unlike a weight,
+means the same in every dimension. Neither has a sign, so that a left limb cannot be told from
+the right one, which does the same half a step later. The two root joints never move: their six
+constant columns are left out.
 """
 
 import time
@@ -50,7 +53,9 @@ def run(setting: Setting) -> list[Row]:
     rows = []
     for method, features in {
         "FI-MRD weights": [per_joint(model.relevance_.to_numpy()) for model in models],
+        "FI-MRD variance explained": [explained(model) for model in models],
         "correlations of the coordinates": [correlation],
+        "absolute correlations": [np.abs(correlation)],
         "standardised coordinates": [coordinates],
         "random": [rng.standard_normal(coordinates.shape) for _ in range(5)],
     }.items():
@@ -95,6 +100,11 @@ def headings(pose: np.ndarray) -> np.ndarray:
 def per_joint(columns: np.ndarray) -> np.ndarray:
     """One row per joint from three rows (x, y, z)."""
     return columns.reshape(len(MOVING), -1)
+
+
+def explained(model: MRD) -> np.ndarray:
+    """Share of the variance of every coordinate that is lost without each dimension."""
+    return per_joint(model.variance_explained().drop(columns="total").to_numpy())
 
 
 def limb_labels(paired: bool = False) -> np.ndarray:
@@ -151,12 +161,12 @@ def cost_rows(models: list[MRD]) -> list[Row]:
 
 
 def draw(setting: Setting, model: MRD, pose: np.ndarray) -> None:
-    """Relevance of every coordinate, and the skeleton coloured by cluster."""
+    """Relevance of every coordinate, and the skeleton coloured by clusters of what explains it."""
     from matplotlib.figure import Figure
 
     from manyviews.plot.style import COLOURS
 
-    weights = per_joint(model.relevance_.to_numpy())
+    shares = explained(model)
     figure = Figure(figsize=(14, 7), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=(1, 1.6))
     axes = left.subplots()
@@ -165,7 +175,7 @@ def draw(setting: Setting, model: MRD, pose: np.ndarray) -> None:
     axes.set_xlabel("latent dimension")
     left.colorbar(image, ax=axes, label="relevance")
     for panel, k in zip(np.ravel(right.subplots(2, 4)), CLUSTERS, strict=True):
-        colours = dict(zip(MOVING, clusters(weights, k), strict=True))
+        colours = dict(zip(MOVING, clusters(shares, k), strict=True))
         for joint, parent in BONES:
             panel.plot(pose[[joint, parent], 2], -pose[[joint, parent], 1], color="0.7", zorder=1)
         for joint in MOVING:
