@@ -23,9 +23,9 @@ from .setting import Setting
 from .table import Row, summarise
 
 DATA = ("toy", "nutrimouse", "pose")
-POSE_SEEDS = 3  # the split is fixed, and a fit takes minutes
+POSE_SEEDS = 1  # the split is fixed, and a fit takes minutes
 MIN_LIMIT = 30.0  # seconds
-PUBLISHED = {"MRD": 4.67, "GP regression": 4.27, "1-NN": 4.88, "training mean": 6.16}
+PUBLISHED = {"MRD, defaults": 4.67, "GP regression": 4.27, "1-NN": 4.88, "training mean": 6.16}
 
 
 class Collected:
