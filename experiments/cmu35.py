@@ -2,8 +2,8 @@
 
 31 sequences of subject 35 train a model; of another one the first 62 frames are seen
 whole, the later ones without the right leg, or without the upper body. As in the paper, what is
-seen whole of that sequence is learnt from as well (q(X, X*) and q(U) of the bound of Y and Y*);
-of the later frames, q(X*) is inferred in one path with it. Measures are those of
+seen whole of that sequence is learnt from as well. The later frames are then inferred in one path
+with it, the mapping as it is (the paper maximises one bound of all frames). Measures are those of
 Taylor, Hinton & Roweis: SC, the squared error in their scaled space, summed over frames, per
 missing angle; RA, the root mean square error in degrees. As in the paper, the noise is held
 at first; this and the kernels were tried on four training sequences held out.

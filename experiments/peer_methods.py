@@ -56,8 +56,8 @@ def mrd(problem: Problem, quick: bool) -> dict[str, Answers]:
     """At default settings, with two treatments of the private dimensions; and chosen in folds."""
     plain, seconds = fitted(problem.train, problem.seed, quick, "rbf")
     found = {
-        "MRD, defaults": answers(plain, problem, seconds, "posterior"),
-        'MRD, private="conditional"': answers(plain, problem, seconds, "conditional"),
+        "MRD, defaults": answers(plain, problem, seconds, private="posterior"),
+        'MRD, private="conditional"': answers(plain, problem, seconds, private="conditional"),
     }
     if not quick:
         found["MRD, chosen on training rows"] = chosen_mrd(problem, plain, seconds)
@@ -96,7 +96,7 @@ def chosen_mrd(problem: Problem, plain: MRD, seconds: float) -> Answers:
             seconds += took
             for power in POWERS:
                 model.set_params(evidence_power=power)
-                for direction, answer in answers(model, inner, 0.0, "conditional").items():
+                for direction, answer in answers(model, inner, 0.0, private="conditional").items():
                     found = inner.measures(direction, answer.mean, answer.std)
                     density = found[f"{direction}-NLPD"]
                     scores.setdefault((direction, kernel, power), []).append(density)
@@ -109,7 +109,7 @@ def chosen_mrd(problem: Problem, plain: MRD, seconds: float) -> Answers:
         model = models[kernel].set_params(evidence_power=power)
         one = replace(problem, directions={direction: pair})
         note = f"{kernel}, power {power}"
-        chosen |= answers(model, one, seconds + took, "conditional", note)
+        chosen |= answers(model, one, seconds + took, note, private="conditional")
         model.set_params(evidence_power=1.0)
     return chosen
 
@@ -123,15 +123,18 @@ def folds(problem: Problem, most: int) -> Iterator[tuple[np.ndarray, np.ndarray]
     return GroupKFold(min(most, len(np.unique(groups)))).split(X, groups=groups)
 
 
-def answers(model: MRD, problem: Problem, seconds: float, private: str, note: str = "") -> Answers:
+def answers(
+    model: Any, problem: Problem, seconds: float, note: str = "", **options: Any
+) -> Answers:
     """Every direction by one fit."""
     found = {}
     for direction, (source, target) in problem.directions.items():
         known: list[np.ndarray | None] = [None, None]
         known[source] = problem.test[source]
-        mean, std = model.predict(
-            known, model.view_names_[target], private=private, return_std=True
-        )
+        name = model.view_names_[target]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            mean, std = model.predict(known, name, return_std=True, **options)
         found[direction] = Answer(mean, std, seconds, note)
     return found
 
@@ -145,13 +148,7 @@ def linear(make: Callable[[int], Any]) -> Callable[[Problem], Answers]:
             warnings.simplefilter("ignore")
             model = make(problem.seed).fit(list(problem.train))
         seconds = time.perf_counter() - began
-        found = {}
-        for direction, (source, target) in problem.directions.items():
-            known: list[np.ndarray | None] = [None, None]
-            known[source] = problem.test[source]
-            mean, std = model.predict(known, model.view_names_[target], return_std=True)
-            found[direction] = Answer(mean, std, seconds)
-        return found
+        return answers(model, problem, seconds)
 
     return answer
 

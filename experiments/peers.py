@@ -3,10 +3,11 @@
 Silhouettes to poses, genes to lipids and back, and the toy of two views; see
 :mod:`.peer_problems` for the splits and :mod:`.peer_methods` for the methods. All methods get
 the same training rows, scaled alike, ten components where they have components, and default
-settings otherwise; nothing is chosen by the test rows. RMSE and NLPD are over all entries of
-the target in its scaled units, NLPD with a Gaussian of the method's own mean and standard
+settings otherwise, but for one row of MRD, whose kernel and power of the evidence are chosen in
+folds of the training rows; nothing is chosen by the test rows. RMSE and NLPD are over all entries
+of the target in its scaled units, NLPD with a Gaussian of the method's own mean and standard
 deviation. The peers live in environments of their own (``benchmarks/peers.py``), made on
-first use; ``--quick`` leaves them out. A full run takes about half an hour on two cores.
+first use; ``--quick`` leaves them out. A full run takes an hour or so on two cores.
 """
 
 import math
