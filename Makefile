@@ -27,7 +27,7 @@ test: lint       ## lint, types, the documentation's code, and tests
 	$(BIN)/python -m pytest --doctest-glob='*.md' -q -n 2 --dist worksteal docs README.md
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not long' tests
 
-test-all: test   ## and the tests that take a minute or more each
+test-all: test   ## and the longer tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long tests
 
 lint: $(READY)   ## format check, lint and types

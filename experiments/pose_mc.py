@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from manyviews import MRD, McGPDS, Stage
 from manyviews.points import SharedGPLVM
 
-from .pose import Frames
+from .pose import Frames, pace
 from .pose_baselines import baselines, joint_distance
 from .scores import coverage, nlpd
 from .setting import Setting
@@ -81,6 +81,7 @@ def load(setting: Setting) -> tuple[Frames, Frames]:
         test[np.flatnonzero(test)[20:]] = False
     fields = ("silhouette_hog", "pose_xyz", "seq_id", "frame_in_seq")
     frames = Frames(*(data[name] for name in fields))
+    frames = frames._replace(number=frames.number * pace(frames.sequence))
     unseen = Frames(
         data["silhouette_hog_test418"], data["pose_xyz_test418"],
         np.full(len(test), 418), np.arange(len(test)),

@@ -34,6 +34,12 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
+import manyviews  # noqa: E402, F401
+
+# Most of what tests wait for is the compiler, and most of its work is to save microseconds; small
+# programs are kept, too, for the other process and for when there are too many (below).
+jax.config.update("jax_disable_most_optimizations", True)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 settings.register_profile("manyviews", deadline=None, database=None)
 settings.load_profile("manyviews")
 
@@ -43,7 +49,7 @@ def pytest_configure(config):
     config.addinivalue_line("filterwarnings", "error::manyviews.errors.ManyviewsWarning")
 
 
-MOST_MAPPINGS = 20_000  # pieces of memory; Linux ends a process that has 65,530
+MOST_MAPPINGS = 40_000  # pieces of memory; Linux ends a process that has 65,530
 
 
 @pytest.fixture(autouse=True)

@@ -114,6 +114,7 @@ def test_files(fitted, tmp_path):
     np.testing.assert_array_equal(again.forecast(5), model.forecast(5))
 
 
+@pytest.mark.long
 def test_exogenous_inputs_sequences_frames_and_holes():
     rng = np.random.default_rng(0)
     u = rng.normal(size=90)

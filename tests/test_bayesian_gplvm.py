@@ -113,7 +113,7 @@ def test_score_is_higher_for_likely_rows_and_methods_are_ordered(model, Y):
         model.score_samples(Y, method="exact")
 
 
-@pytest.mark.parametrize("missing", ["exact", "shared"])
+@pytest.mark.parametrize("missing", [pytest.param("exact", marks=pytest.mark.long), "shared"])
 def test_impute_training_and_new_data(Y, missing):
     holes = np.random.default_rng(3).uniform(size=Y.shape) < 0.2
     gappy = np.where(holes, np.nan, Y)
@@ -156,7 +156,12 @@ def test_wide_data():
 
 @pytest.mark.parametrize(
     "kernel",
-    ["linear", "rbf + linear + bias + white", kernels.RBF(2.0, 0.7).fix("variance"), "bias * rbf"],
+    [
+        "linear",
+        "rbf + linear + bias + white",
+        kernels.RBF(2.0, 0.7).fix("variance"),
+        pytest.param("bias * rbf", marks=pytest.mark.long),
+    ],
 )
 def test_kernels_with_closed_forms(Y, kernel):
     model = BayesianGPLVM(2, kernel=kernel, signal_check="off", **FAST).fit(Y)
@@ -166,7 +171,7 @@ def test_kernels_with_closed_forms(Y, kernel):
         assert float(model.kernel_.variance.value) == pytest.approx(2.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_kernel_by_quadrature(Y):
     options = {"n_inducing": 8, "max_iter": 15, "random_state": 0, "signal_check": "off"}
     model = BayesianGPLVM(2, kernel="matern52", **options).fit(Y[:25])
@@ -305,6 +310,7 @@ def test_progress_bar_shows_signal_to_noise(Y, capsys):
     assert "S/N X" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_pipeline_and_grid_search(Y):
     options = FAST | {"max_iter": 30, "signal_check": "off"}
     pipeline = make_pipeline(StandardScaler(), BayesianGPLVM(2, **options))
@@ -329,6 +335,7 @@ def test_same_seed_same_result(Y):
     np.testing.assert_array_equal(first.latent_mean_, second.latent_mean_)
 
 
+@pytest.mark.long
 def test_oil_map_of_the_paper(data_folder):
     with np.load(data_folder / "oil.npz") as data:
         Y, labels = data["Y_train"][:300], data["labels_onehot_train"][:300].argmax(axis=1)

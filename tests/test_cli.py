@@ -112,6 +112,7 @@ def test_info_and_report(run, files, tmp_path, capsys):
     assert "<title>Again</title>" in page.read_text()
 
 
+@pytest.mark.long
 def test_containers_and_one_table(files, capsys):
     arguments = ["-o", str(files / "npz"), "--no-report", *QUICK, "--json"]
     assert main(["fit", str(files / "both.npz"), *arguments]) == 0
@@ -123,6 +124,7 @@ def test_containers_and_one_table(files, capsys):
     assert manyviews.load(files / "one" / "model.safetensors").when_ is not None
 
 
+@pytest.mark.long
 def test_classifier(files, capsys):
     sources = [str(files / "a.csv"), str(files / "b.tsv")]
     labels = ["--model", "classifier", "--labels", f"{files / 'about.csv'}:batch"]

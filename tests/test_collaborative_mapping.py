@@ -130,6 +130,7 @@ def test_weights_of_zero_are_the_plain_mapping(rng):
         assert float(pair[0]) == pytest.approx(float(pair[1]), rel=1e-9)
 
 
+@pytest.mark.long
 def test_a_second_process_without_weight_changes_nothing(rng):
     """The spectral form (J = 1) and the Cholesky form (J = 2) agree."""
     X, Y = rng.normal(size=(N, Q)), rng.normal(size=(N, D))
@@ -230,6 +231,7 @@ def test_evidence_of_rows_is_the_expected_log_density(rng, J):
     np.testing.assert_allclose(found, np.sum(each * seen, axis=1), rtol=1e-8)
 
 
+@pytest.mark.long
 def test_any_kernels_can_be_mixed(rng):
     """Linear and RBF: cross statistics of different families."""
     X, Y = rng.normal(size=(N, Q)), rng.normal(size=(N, D))

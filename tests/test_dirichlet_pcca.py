@@ -152,7 +152,7 @@ def test_the_same_seed_gives_the_same_chain(sampled):
     np.testing.assert_array_equal(first.trace_["log_likelihood"], second.trace_["log_likelihood"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_missing_values_in_training_and_room_for_more_clusters(monkeypatch):
     monkeypatch.setattr(chains, "SLOTS", 2)  # full at once: the block must be run again
     views, labels = two_clusters()

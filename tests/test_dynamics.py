@@ -9,6 +9,7 @@ import manyviews
 from manyviews import MRD, BayesianGPLVM
 from manyviews.data.times import as_inputs, as_when
 from manyviews.errors import DataError, OptionError
+from manyviews.inference.following import followed_path
 from manyviews.inference.initial_dynamics import default_time_kernel, initial_time_kernels
 from manyviews.inference.paths import nearest_segment, smoothest_path
 from manyviews.kernels import RBF, Matern32, Matern52
@@ -101,6 +102,7 @@ def test_sampled_trajectories_have_the_moments_of_the_forecast(fitted):
     np.testing.assert_allclose(draws.std(axis=0), std, rtol=0.15, atol=0.02)
 
 
+@pytest.mark.long
 def test_scores_prefer_what_moves_as_the_training_rows_did(series, fitted):
     Y, times, names = series
     own = names == "a"
@@ -274,6 +276,30 @@ def test_paths_follow_one_branch_where_frames_are_ambiguous(rng):
     assert nothing is None
 
 
+@pytest.mark.parametrize("pace", [1.0, 0.5, "irregular"])
+def test_paths_move_on_as_training_sequences_did(pace, rng):
+    """A circle seen from the side: only the sense of its rotation tells front from back."""
+    t = np.arange(60.0)
+    angle = 2 * np.pi * t / 20.0
+    X, Y = np.stack([np.cos(angle), np.sin(angle)], axis=1), np.cos(angle)[:, None]
+    steps = rng.uniform(0.5, 2.0, 40) if pace == "irregular" else np.full(40, pace)
+    when = 7.0 + np.cumsum(steps)
+    truth = 2 * np.pi * when / 20.0
+    new = np.cos(truth)[:, None] + 1e-2 * rng.normal(size=(40, 1))
+    new[3] = np.nan
+    sequences, shuffled = make_sequences(t[:, None], np.zeros(60, int)), rng.permutation(40)
+    for trust in (1.0, 10.0):
+        path = followed_path(
+            X, sequences, (new[shuffled],), (Y,), when[shuffled, None], np.ones(40, int), trust
+        )
+        assert np.sqrt(np.mean((path[:, 1] - np.sin(truth)[shuffled]) ** 2)) < 0.3
+    unknown = followed_path(
+        X, sequences, (np.full((5, 1), np.nan),), (Y,), np.arange(5.0)[:, None], np.zeros(5, int),
+        1.0,
+    )  # fmt: skip
+    assert np.isfinite(unknown).all()
+
+
 def test_latent_paths_are_drawn(fitted):
     import matplotlib
 
@@ -289,6 +315,7 @@ def test_latent_paths_are_drawn(fitted):
         latent_paths(BayesianGPLVM())
 
 
+@pytest.mark.long
 def test_long_sequences_lend_their_nearest_rows(series, fitted, monkeypatch):
     from manyviews.inference import new_sequences
 

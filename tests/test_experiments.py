@@ -40,6 +40,11 @@ MEASURES = {
 
 
 LONG = {
+    "exam",
+    "toy",
+    "video",
+    "robustness",
+    "mackey",
     "imputation",
     "missing-inputs",
     "thesis-gplvm",
@@ -90,6 +95,7 @@ def test_a_quick_run_gives_ours_beside_the_others(quick, name):
     assert all(math.isfinite(row["value"]) for row in ours)
 
 
+@pytest.mark.long
 def test_oil_map_quick(quick, tmp_path, capsys):
     content = quick("oil-map")
     assert {row["measure"] for row in content["rows"]} == MEASURES["oil-map"]

@@ -160,6 +160,7 @@ def test_of_many_named_columns_those_that_the_model_moves_most_are_shown(rng):
     np.testing.assert_allclose(view.data, Y[:, expected], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 def test_times_give_paths_and_classifiers_show_their_model(rng, model):
     times = np.tile(np.arange(10.0)[::-1], 2)
     Y = np.sin(times[:, None] / 3 + rng.standard_normal(5)) + 0.01 * rng.standard_normal((20, 5))

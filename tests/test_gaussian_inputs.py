@@ -44,7 +44,9 @@ def regression(kernel):
         two_views,
         lambda: regression("rbf"),
         lambda: regression("rbf + linear + bias"),
-        lambda: regression("matern32"),  # no closed form: by quadrature
+        pytest.param(  # no closed form: by quadrature
+            lambda: regression("matern32"), marks=pytest.mark.long
+        ),
     ],
     ids=["BayesianGPLVM", "MRD", "rbf", "rbf + linear + bias", "matern32"],
 )

@@ -94,6 +94,7 @@ def test_several_views_are_predicted_from_the_others(three, private):
         assert np.all(std > 0)
 
 
+@pytest.mark.long
 def test_nearest_takes_the_path_of_a_training_sample(three):
     model, views, times, _ = three
     new = model._new({"A": views["A"][:4]}, times[:4], np.repeat("new", 4))
@@ -105,6 +106,7 @@ def test_nearest_takes_the_path_of_a_training_sample(three):
     assert np.abs(found - conditional).max() > 1e-6
 
 
+@pytest.mark.long
 def test_the_treatment_is_chosen_on_training_sequences(three):
     model, views, times, _ = three
     losses = model.compare_private("A", "C")
@@ -116,6 +118,7 @@ def test_the_treatment_is_chosen_on_training_sequences(three):
     np.testing.assert_allclose(auto, best)
 
 
+@pytest.mark.long
 def test_draws_have_the_predicted_moments(three):
     model, views, times, _ = three
     options = {"times": times[:3], "sequences": "new", "private": "conditional"}
@@ -138,6 +141,7 @@ def test_forecasts_samples_and_correspondences(three):
     assert model.sensitivity("B").shape == (4, 8)
 
 
+@pytest.mark.long
 def test_a_file_holds_the_model(three, tmp_path):
     model, views, times, _ = three
     model.save(tmp_path / "model.safetensors")
@@ -183,6 +187,7 @@ def test_ablations_are_options(options):
         assert np.all(model.alpha_.to_numpy() > 0.999999)
 
 
+@pytest.mark.long
 def test_samples_without_time_are_points():
     views, *_ = make_views("AB")
     model = McGPDS(2, alpha=0.2, **OPTIONS).fit(views)

@@ -199,6 +199,7 @@ def test_more_than_two_views():
         MixturePCCA(3, 1, m_step="closed-form").fit(views)
 
 
+@pytest.mark.long
 def test_the_number_of_clusters_is_found():
     views, _ = three_clusters(200)
     base = MixturePCCA(n_restarts=2, random_state=0)

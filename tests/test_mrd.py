@@ -67,6 +67,7 @@ def test_the_bound_is_the_sum_of_the_views_less_one_kl(rng, n_views):
     np.testing.assert_allclose(found.total, sum(alone) - float(model.latent.kl()), rtol=1e-10)
 
 
+@pytest.mark.long
 def test_views_of_different_shapes_are_batched_by_kind(rng):
     model = random_model(rng, 7)
     widths = [1, 3, 1, 1, 3, 3, 2]
@@ -119,6 +120,7 @@ def test_a_missing_row_leaves_its_view_and_nothing_else(rng):
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
+@pytest.mark.long
 def test_sixty_views_do_not_wait_for_one_another(rng):
     """Batched LAPACK calls of jaxlib 0.10 did, for ever, on a machine of two cores."""
     model = random_model(rng, 57, N=40, M=20)
@@ -229,6 +231,7 @@ def test_one_view_from_another_beats_the_mean(model, data):
     assert np.mean((both["left"] - new["left"]) ** 2) < 0.05 * new["left"].var()
 
 
+@pytest.mark.long
 def test_covariance_and_samples_agree_with_the_moments(model, data):
     known = {"left": data[0]["left"][60:63]}
     mean, std = model.predict(known, "right", return_std=True)
@@ -243,6 +246,7 @@ def test_covariance_and_samples_agree_with_the_moments(model, data):
         model.predict(known, "right", n_samples=3, return_std=True)
 
 
+@pytest.mark.long
 def test_draws_of_two_views_come_from_one_latent_point(model):
     drawn = model.sample(400, random_state=0)
     codes = model.transform({"left": drawn["left"]}), model.transform({"right": drawn["right"]})
@@ -387,6 +391,7 @@ def test_missing_views_values_and_samples_in_any_combination(data):
     assert np.isfinite(model.score_samples(new)).all()
 
 
+@pytest.mark.long
 def test_columns_as_views(data):
     views, _ = data
     model = MRD.per_column(4, n_inducing=15, max_iter=60, random_state=0, signal_check="off")
@@ -415,6 +420,7 @@ def test_options_by_view(data):
         MRD(kernel={"middle": "rbf"}).fit(data[0])
 
 
+@pytest.mark.long
 def test_wide_views_cost_their_samples(data):
     rng = np.random.default_rng(0)
     x = data[1][:40]

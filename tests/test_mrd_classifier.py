@@ -49,6 +49,7 @@ def test_no_probability_exceeds_the_rule_of_succession(fitted):
         assert model.predict_proba(known).max() <= 1 - 1 / (60 + 2) + 1e-9
 
 
+@pytest.mark.long
 def test_folds_find_a_noise_of_good_log_loss(fitted):
     model, new, truth = fitted
     views, y = blobs()
@@ -70,6 +71,7 @@ def test_several_labels_per_sample():
     assert (model.predict(new) == labels[60:].to_numpy()).mean() > 0.95
 
 
+@pytest.mark.long
 def test_unlabelled_samples_help_with_the_features():
     views, names = blobs()
     partly = np.where(np.arange(90) % 3 == 0, names, names).astype(object)

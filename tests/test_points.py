@@ -336,7 +336,7 @@ class TestViews:
         assert a.lower_bound_ == b.lower_bound_
         np.testing.assert_array_equal(a.latent_mean_, b.latent_mean_)
 
-    @pytest.mark.parametrize("seed", range(2))
+    @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
     def test_x1_reaches_cca_and_the_baseline_does_not(self, seed):
         x, views = toy_x1(seed)
         model = GPLVMCCA(1, kernel="linear", random_state=0).fit(views)

@@ -49,7 +49,7 @@ def test_division_numbers_the_dimensions():
     assert division.total == 6
 
 
-@pytest.mark.parametrize("options", [{}, {"n_inducing": 25}])
+@pytest.mark.parametrize("options", [{}, pytest.param({"n_inducing": 25}, marks=pytest.mark.long)])
 def test_subspace_finds_shared_and_private(problem, options, tmp_path):
     x, views = problem
     model = SubspaceGPLVM(1, {"left": 1, "right": 1}, tol=1e-3, random_state=0, **options)
@@ -222,6 +222,7 @@ def test_bad_options(problem):
         model.component("left", "both")
 
 
+@pytest.mark.long
 def test_a_report_can_be_written(problem, tmp_path):
     from manyviews.report import write_report
 

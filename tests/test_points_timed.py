@@ -100,6 +100,7 @@ def test_expected_points_are_gp_regression():
         assert float(found.variance[n, 0]) == pytest.approx(variance, abs=1e-8)
 
 
+@pytest.mark.long
 def test_new_rows_are_placed_at_the_joint_maximum(fitted, series):
     Y, t, names = series
     new = (names == "b") & (t >= 6.0)
@@ -138,6 +139,7 @@ def test_new_rows_are_placed_at_the_joint_maximum(fitted, series):
     assert (std[hidden] > 0).all()
 
 
+@pytest.mark.long
 def test_score_is_the_row_density_given_the_path(fitted, series):
     """Laplace's approximation against an integral over draws of p(x* | X)."""
     Y, t, names = series

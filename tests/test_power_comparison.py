@@ -48,6 +48,7 @@ def test_figures_are_those_of_predict(model, views):
     np.testing.assert_allclose(table.loc[1.0, ["rmse", "coverage"]], [error, inside], rtol=1e-6)
 
 
+@pytest.mark.long
 def test_folds_refit_without_the_samples_asked_about(model):
     table = model.compare_powers("readings", "truth", powers=(1.0, 0.1), folds=2)
     known = model.compare_powers("readings", "truth", powers=(1.0, 0.1))

@@ -107,6 +107,7 @@ def test_report_is_one_page_without_the_network(halves, tmp_path):
     assert "coloured by batch" in page
 
 
+@pytest.mark.long
 def test_report_on_one_table_with_times(tmp_path):
     t = np.linspace(0, 6, 40)
     rng = np.random.default_rng(0)

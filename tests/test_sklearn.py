@@ -20,10 +20,7 @@ pytestmark = [
 
 @parametrize_with_checks(
     [
-        BayesianGPLVM(),
-        UncertainGPRegressor(max_iter=50),
         GenerativeClassifier(PPCA(1)),
-        GPLVM(tol=1e-3),
         PPCA(),
         FactorAnalysis(),
         BayesianPCA(),
@@ -35,7 +32,12 @@ def test_scikit_learn_checks(estimator, check):
 
 @pytest.mark.long
 @parametrize_with_checks(
-    [MRDClassifier(MRD(2, 6, max_iter=10, n_restarts=1, signal_check="off", random_state=0))]
+    [
+        BayesianGPLVM(),
+        UncertainGPRegressor(max_iter=50),
+        GPLVM(tol=1e-3),
+        MRDClassifier(MRD(2, 6, max_iter=10, n_restarts=1, signal_check="off", random_state=0)),
+    ]
 )
-def test_scikit_learn_checks_of_a_classifier_of_views(estimator, check):
+def test_scikit_learn_checks_of_more_estimators(estimator, check):
     check(estimator)

@@ -51,7 +51,7 @@ def log_jacobian(parts):
     return total
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("q", "sizes"), [(1, (1, 2)), (2, (2, 1))])
 def test_proposals_have_their_density(q, sizes):
     """The mean of g/q over draws from q is one for any density g within its support."""

@@ -227,6 +227,7 @@ def test_files(gappy, tmp_path):
     np.testing.assert_array_equal(again.input_mean_, model.input_mean_)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")  # y has no noise
 def test_known_noise_is_taken_off(rng):
     x = np.sort(rng.uniform(-3, 3, size=(80, 1)), axis=0)

@@ -18,6 +18,7 @@ from ..expectations import Gaussian
 from ..latent import Paths, everything, marginals
 from ..latent.paths import NOTHING
 from ..mappings import Posterior
+from .following import followed_path
 from .neighbours import nearest_rows
 from .new_points import NewPoints, infer_new_points
 from .path_bound import PathBound, in_chunks
@@ -25,6 +26,7 @@ from .paths import nearest_segment, smoothest_path
 
 SCREENING, POLISHING = 30, 300  # iterations for every start, and for those kept
 CONTEXT = 1000  # training rows of a sequence that are inferred again with new ones
+TRUSTS = (1.0, 10.0)  # in the data, where a path follows training sequences
 UNSEEN = 1e-3  # relative precision of the first sites of rows of which nothing was seen
 
 Tables = tuple[Float[np.ndarray, "_ _"], ...]
@@ -150,7 +152,7 @@ def _starting_paths(
     inputs: Float[np.ndarray, "N P"],
     code: Int[np.ndarray, " N"],
 ) -> list[tuple[Float[np.ndarray, "N Q"], Float[np.ndarray, "..."]]]:
-    """Targets and precisions to start from: row by row, and along three paths."""
+    """Targets and precisions to start from: row by row, and along several paths."""
     means = np.asarray(train.mean)
     typical = np.median(np.asarray(latent.precision.value), axis=0)
     own = 1.0 / np.asarray(alone.q.variance) - 1.0 / np.asarray(prior.variance)
@@ -159,4 +161,10 @@ def _starting_paths(
         paths.append(smoothest_path(means, starts, rows, data, inputs, code))
         paths.append(nearest_segment(latent.sequences, rows, data, inputs, code))
     along = [(means[path], typical) for path in paths if path is not None]
+    if len(np.unique(code)) < len(code) and inputs.shape[1] == 1:
+        sequences = latent.sequences
+        along += [
+            (followed_path(means, sequences, rows, data, inputs, code, trust), typical)
+            for trust in TRUSTS
+        ]
     return [(np.asarray(alone.q.mean), np.maximum(own, 1e-3)), *along]
