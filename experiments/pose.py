@@ -16,6 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manyviews import MRD
+from manyviews.inference.following import followed_path
+from manyviews.inference.new_sequences import TRUSTS
+from manyviews.latent import make_sequences
 from manyviews.points import SharedGPLVM
 
 from .pose_baselines import baselines, joint_distance
@@ -109,7 +112,7 @@ def pace(sequence: np.ndarray) -> np.ndarray:
 def run(setting: Setting) -> list[Row]:
     """Baselines; then, without and with dynamics, the choice on training data and the test."""
     train, test = load(setting)
-    rows = baselines(train.S, train.P, test.S, test.P)
+    rows = baselines(train.S, train.P, test.S, test.P) + along_flow(train, test)
     for dynamic in (False, True):
         name = "MRD with dynamics" if dynamic else "MRD"
         (by_density, by_distance), table = choose(setting, train, dynamic)
@@ -148,6 +151,18 @@ def run(setting: Setting) -> list[Row]:
             "nearest neighbour with sequences": 4.04,
         }.items()
     ]
+    return rows
+
+
+def along_flow(train: Frames, test: Frames) -> list[Row]:
+    """Poses along paths that move on as training sequences did, without any model."""
+    sequences = make_sequences(train.number[:, None].astype(float), train.sequence)
+    when = test.number[:, None].astype(float)
+    rows = []
+    for trust in TRUSTS:
+        poses = followed_path(train.P, sequences, (test.S,), (train.S,), when, test.sequence, trust)
+        name = f"training poses along their flow, trust in silhouettes {trust:g}"
+        rows.append(Row(name, "joint-distance", joint_distance(poses, test.P)))
     return rows
 
 

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from manyviews import MRD, McGPDS, Stage
 from manyviews.points import SharedGPLVM
 
-from .pose import Frames, pace
+from .pose import Frames, along_flow, pace
 from .pose_baselines import baselines, joint_distance
 from .scores import coverage, nlpd
 from .setting import Setting
@@ -107,7 +107,7 @@ def run(setting: Setting) -> list[Row]:
 
 def baseline_rows(train: Frames, test: Frames) -> list[Row]:
     """Means, linear models, neighbours and direct regression."""
-    rows = baselines(train.S, train.P, test.S, test.P)
+    rows = baselines(train.S, train.P, test.S, test.P) + along_flow(train, test)
     linear = make_pipeline(PCA(10), LinearRegression()).fit(train.S, train.P)
     distance = joint_distance(linear.predict(test.S), test.P)
     rows.append(Row("PCA(10) + linear regression", "joint-distance", distance))
