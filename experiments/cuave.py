@@ -3,8 +3,8 @@
 The training mean and a linear regression on principal components beat every row of the paper's
 table, so they are what is to be beaten. What a user decides (the form of the video, the map, with
 or without dynamics, the power of the evidence, the treatment of the private path) is chosen by the
-error on four stretches of the training sequence, each predicted from a model of the other three.
-The same predictions say with what shares all kinds together would do best.
+error on stretches of the training frames that are left out, and that look as far from the rest
+as the test frames do from the training frames (:func:`.cuave_rivals.left_out_folds`).
 """
 
 import time
@@ -13,53 +13,45 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 from sklearn.decomposition import PCA
 
 from manyviews import McGPDS, Stage
 
 from .cuave_rivals import (
-    N_STRETCHES,
     PUBLISHED,
     Speech,
     baseline_rows,
+    left_out_folds,
     load,
     measures,
     mrd_rows,
 )
-from .pose_mc import BRIEF, HELD, HELD_ALPHA, TREATMENTS
+from .pose_mc import BRIEF, HELD, TREATMENTS
 from .scores import rmse
 from .setting import Setting
 from .table import Row, printed, summarise
 
 POWERS = (1.0, 0.1, 0.01)
-N_WHITENED = 20
 STAGES = (Stage("lbfgs", 40, hold=HELD), Stage("adam", 120), Stage("lbfgs", 60))
 
 
 class Kind(NamedTuple):
     """What is settled before the fit."""
 
-    whitened: bool
+    n_whitened: int
     kernel: str
-    dynamic: bool
-    sharing: str
-    n_components: int = 5
+    dynamic: bool = False
 
     def __str__(self) -> str:
-        video = f"{N_WHITENED} whitened components" if self.whitened else "pixels"
-        alpha = f"α = {HELD_ALPHA}" if self.sharing == "held" else f"α by {self.sharing}"
+        video = f"{self.n_whitened} whitened components" if self.n_whitened else "pixels"
         prior = "dynamics" if self.dynamic else "no dynamics"
-        return f"{video}, {self.kernel} map, {prior}, {alpha}, Q = {self.n_components}"
+        return f"{video}, {self.kernel} map, {prior}"
 
 
-STACKED = "McGPDS, all kinds together"
 KINDS = (
-    Kind(False, "rbf", True, "dimension"),  # the paper's
-    Kind(False, "linear", True, "held", 10),
-    Kind(True, "rbf", True, "view"),
-    Kind(True, "linear", True, "held"),
-    Kind(True, "linear", False, "dimension"),
+    *(Kind(size, kernel) for size in (0, 20, 50, 100) for kernel in ("linear", "rbf")),
+    Kind(50, "linear", dynamic=True),
+    Kind(0, "rbf", dynamic=True),  # the paper's
 )
 
 
@@ -92,8 +84,9 @@ class Fitted(NamedTuple):
 def run(setting: Setting) -> list[Row]:
     """Baselines, the choice on training data, McGPDS and MRD."""
     train, test = load(setting)
-    rows = baseline_rows(train, test)
-    rows += main_rows(setting, train, test) + mrd_rows(setting, train, test)
+    folds = left_out_folds(train.video, test.video)
+    rows = baseline_rows(train, test, folds)
+    rows += main_rows(setting, train, test, folds) + mrd_rows(setting, train, test)
     return rows + [
         printed("shared GP-LVM", measure, value)
         for measure, value in zip(("RMSE", "NLPD"), (1.61, 4.70), strict=True)
@@ -101,17 +94,15 @@ def run(setting: Setting) -> list[Row]:
 
 
 def fit(setting: Setting, train: Speech, seed: int, kind: Kind) -> Fitted:
-    """RBF kernels over time, M = 50 for each process; J = 1, or 0 with a linear map."""
+    """Q = 5, α by dimension, RBF over time, M = 50 for each process; J = 1, or 0 if linear."""
     size = {"n_inducing": 8, "stages": BRIEF} if setting.quick else {"stages": STAGES}
-    held = {"sharing": "view", "alpha": HELD_ALPHA}
     model = McGPDS(
-        kind.n_components, kernel=kind.kernel, n_local=0 if kind.kernel == "linear" else 1,
-        time_kernel="rbf", shared_kernel="rbf", random_state=seed, signal_check="off",
-        **size, **(held if kind.sharing == "held" else {"sharing": kind.sharing}),
+        5, kernel=kind.kernel, n_local=0 if kind.kernel == "linear" else 1, sharing="dimension",
+        time_kernel="rbf", shared_kernel="rbf", random_state=seed, signal_check="off", **size,
     )  # fmt: skip
     prepare: Callable[[np.ndarray], np.ndarray] = np.asarray
-    if kind.whitened:
-        prepare = PCA(N_WHITENED, whiten=True).fit(train.video).transform
+    if kind.n_whitened:
+        prepare = PCA(kind.n_whitened, whiten=True).fit(train.video).transform
     views = {"video": prepare(train.video), "speech": train.mfcc}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -121,10 +112,10 @@ def fit(setting: Setting, train: Speech, seed: int, kind: Kind) -> Fitted:
 def predictions(
     fitted: Fitted, speech: Speech, power: float, treatments: tuple[str, ...]
 ) -> dict[str, Moments]:
-    """The speech of a new sequence by each treatment; its paths are inferred but once."""
+    """The speech of other frames by each treatment; their paths are inferred but once."""
     model = fitted.model.set_params(evidence_power={"video": power})
     known = {"video": fitted.prepare(speech.video)}
-    when = {"times": speech.frame, "sequences": "new"} if fitted.kind.dynamic else {}
+    when = {"times": speech.frame} if fitted.kind.dynamic else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = model._locate(model._new(known, **when))
@@ -139,98 +130,54 @@ def predictions(
             del model._locate
 
 
-def left_out(setting: Setting, train: Speech) -> tuple[dict[Answers, Moments], dict[Kind, float]]:
-    """The training frames, every stretch predicted from a model of the others; seconds of a fit."""
-    place = np.arange(len(train.frame))
-    parts: dict[Answers, list[Moments]] = {}
+def left_out(
+    setting: Setting, train: Speech, folds: np.ndarray
+) -> tuple[dict[Answers, np.ndarray], dict[Kind, float]]:
+    """The training frames, every fold predicted from a model of the others; seconds of a fold."""
+    found: dict[Answers, np.ndarray] = {}
     seconds = {}
     for kind in KINDS:
         began = time.perf_counter()
-        for stretch in np.array_split(place, N_STRETCHES):
-            out = np.isin(place, stretch)
+        for fold in np.unique(folds):
+            out = folds == fold
             fitted = fit(setting, train.take(~out), 0, kind)
             for power in POWERS:
-                found = predictions(fitted, train.take(out), power, TREATMENTS)
-                for private, moments in found.items():
-                    parts.setdefault(Answers(kind, power, private), []).append(moments)
-        seconds[kind] = (time.perf_counter() - began) / N_STRETCHES
-    joined = {answers: Moments(*map(np.concatenate, zip(*part, strict=True)))
-              for answers, part in parts.items()}  # fmt: skip
-    return joined, seconds
+                for private, guess in predictions(
+                    fitted, train.take(out), power, TREATMENTS
+                ).items():
+                    answers = Answers(kind, power, private)
+                    found.setdefault(answers, np.zeros_like(train.mfcc))[out] = guess.mean
+        seconds[kind] = (time.perf_counter() - began) / len(np.unique(folds))
+    return found, seconds
 
 
-def weights(truth: np.ndarray, guesses: list[np.ndarray]) -> np.ndarray:
-    """Shares, none negative, of the guesses whose mean comes nearest to the truth (stacking)."""
-    heavy = 1e3 * np.linalg.norm(truth)  # so that they sum to one
-    matrix = np.vstack(
-        [np.stack([g.ravel() for g in guesses], axis=1), np.full(len(guesses), heavy)]
-    )
-    found, _ = nnls(matrix, np.append(truth.ravel(), heavy))
-    return found / found.sum()
-
-
-def mixed(parts: list[Moments], shares: np.ndarray) -> Moments:
-    """Mean and standard deviation of a mixture."""
-    means, stds = (np.stack(part) for part in zip(*parts, strict=True))
-    mean = np.tensordot(shares, means, 1)
-    second = np.tensordot(shares, means**2 + stds**2, 1)
-    return Moments(mean, np.sqrt(np.maximum(second - mean**2, 0.0)))
-
-
-def main_rows(setting: Setting, train: Speech, test: Speech) -> list[Row]:
-    """McGPDS with the chosen answers, its other treatments, and all kinds of it together."""
-    if setting.quick:
-        best, rows, shares = [Answers(KINDS[-1], 1.0, "conditional")], [], np.ones(1)
-    else:
-        guesses, seconds_of = left_out(setting, train)
-        errors = {answers: rmse(train.mfcc, guess.mean) for answers, guess in guesses.items()}
+def main_rows(setting: Setting, train: Speech, test: Speech, folds: np.ndarray) -> list[Row]:
+    """McGPDS with the chosen answers, and with its other treatments of the private path."""
+    best, rows = Answers(Kind(20, "linear"), 1.0, "conditional"), []
+    if not setting.quick:
+        guesses, seconds_of = left_out(setting, train, folds)
+        errors = {answers: rmse(train.mfcc, guess) for answers, guess in guesses.items()}
         rows = [
             Row(f"McGPDS, {answers}", "validation-RMSE", error, ours=True,
                 seconds=seconds_of[answers.kind], note="left-out stretches")
             for answers, error in errors.items()
         ]  # fmt: skip
-        best = [
-            min((answers for answers in errors if answers.kind == kind), key=errors.__getitem__)
-            for kind in KINDS
-        ]
-        best.sort(key=errors.__getitem__)
-        shares = weights(train.mfcc, [guesses[answers].mean for answers in best])
-        used = (shares > 0) | (np.arange(len(best)) == 0)
-        best, shares = [answers for answers, u in zip(best, used, strict=True) if u], shares[used]
-    seeds = 1 if setting.quick else min(setting.seeds, 3)
-    began = time.perf_counter()
-    by_seed = [one_seed(setting, train, test, best, shares, seed) for seed in range(seeds)]
-    seconds = (time.perf_counter() - began) / seeds
-    published = dict(zip(("RMSE", "NLPD"), PUBLISHED["McGPDS"], strict=True))
-    together = ", ".join(f"{share:.2f}" for share in shares)
-    for method in by_seed[0]:
-        note = f"shares {together}" if method == STACKED else str(best[0])
-        for measure in by_seed[0][method]:
+        best = min(errors, key=errors.__getitem__)
+    by_seed, began = [], time.perf_counter()
+    for seed in range(1 if setting.quick else min(setting.seeds, 3)):
+        fitted = fit(setting, train, seed, best.kind)
+        by_seed.append(predictions(fitted, test, best.power, TREATMENTS))
+    seconds = (time.perf_counter() - began) / len(by_seed)
+    for private in (best.private, *(name for name in TREATMENTS if name != best.private)):
+        method = "McGPDS" if private == best.private else f"McGPDS, {private}"
+        scores = [measures(test, *found[private]) for found in by_seed]
+        published = dict(zip(("RMSE", "NLPD"), PUBLISHED["McGPDS"], strict=True))
+        for measure in scores[0]:
             rows.append(
                 summarise(
-                    method, measure, [found[method][measure] for found in by_seed], ours=True,
-                    seconds=seconds, note=note,
+                    method, measure, [score[measure] for score in scores], ours=True,
+                    seconds=seconds, note=str(best._replace(private=private)),
                     published=published.get(measure) if method == "McGPDS" else None,
                 )
             )  # fmt: skip
     return rows
-
-
-def one_seed(
-    setting: Setting,
-    train: Speech,
-    test: Speech,
-    best: list[Answers],
-    shares: np.ndarray,
-    seed: int,
-) -> dict[str, dict[str, float]]:
-    """Measures of the best kind by treatment, and of the mixture of all kinds."""
-    parts, found = [], {}
-    for answers in best:
-        fitted = fit(setting, train, seed, answers.kind)
-        guesses = predictions(fitted, test, answers.power, TREATMENTS)
-        parts.append(guesses[answers.private])
-        if answers is best[0]:
-            found["McGPDS"] = measures(test, *guesses[answers.private])
-            found |= {f"McGPDS, {name}": measures(test, *m) for name, m in guesses.items()}
-    return found | {STACKED: measures(test, *mixed(parts, shares))}

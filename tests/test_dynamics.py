@@ -300,6 +300,48 @@ def test_paths_move_on_as_training_sequences_did(pace, rng):
     assert np.isfinite(unknown).all()
 
 
+def test_momentum_carries_a_path_through_a_crossing():
+    """A swing whose side is seen at first only: in the middle velocity tells onward from back."""
+    t = np.arange(80.0)
+    X = np.sin(2 * np.pi * t / 40.0)[:, None]
+    sequences, when = make_sequences(t[:, None], np.zeros(80, int)), t[5:45] + 0.5
+    truth = np.sin(2 * np.pi * when / 40.0)[:, None]
+    new, known = np.hstack([np.abs(truth), truth]), np.hstack([np.abs(X), X])
+    new[5:, 1] = np.nan
+
+    def error(momentum):
+        where = (when[:, None], np.ones(40, int))
+        return rmse(followed_path(X, sequences, (new,), (known,), *where, 1.0, momentum), truth)
+
+    assert error(8.0) < 0.1
+    assert error(0.0) > 0.3
+
+
+def test_paths_are_put_together_from_the_better_stretches_of_two(series, fitted):
+    """Two ends, each led astray in another stretch: one path that is right in both."""
+    from manyviews.inference.path_bound import PathBound, in_chunks
+    from manyviews.inference.splicing import spliced
+
+    Y, times, names = series
+    own = np.flatnonzero(names == "a")
+    scaled = (Y[own] - fitted.scaling_.centre) / fitted.scaling_.scale
+    latent, codes = fitted.core_.model.latent, np.full(len(own), 7)
+    joint = latent.extended(times[own, None], codes, np.zeros(0, int))
+    evidence = (in_chunks(fitted.core_.posteriors[0], scaled, 1.0),)
+    bound = PathBound(joint, evidence, (0,), np.zeros(len(own), int), alone=True)
+    found = fitted.transform(Y[own], times=times[own], sequences="new")
+    right, _ = bound.ascend(bound.start(found, np.full(found.shape, 10.0)), 50)
+    ends = []
+    for wrong in (np.s_[10:20], np.s_[40:50]):
+        astray = found.copy()
+        astray[wrong] *= -1.0
+        ends.append(bound.start(astray, np.full(found.shape, 100.0)))
+    whole = spliced(bound, ends, np.arange(len(own)), 50)
+    values = [bound.shares(x).sum() for x in (*ends, whole, right)]
+    assert values[2] > max(values[:2])
+    assert values[2] > values[3] - 1.0
+
+
 def test_latent_paths_are_drawn(fitted):
     import matplotlib
 

@@ -19,6 +19,7 @@ def followed_path(
     inputs: Float[np.ndarray, "N 1"],
     code: Int[np.ndarray, " N"],
     trust: float,
+    momentum: float = 0.0,
 ) -> Float[np.ndarray, "N Q"]:
     """The expected path of new rows that move on as training sequences did.
 
@@ -27,6 +28,10 @@ def followed_path(
     time is the same run backwards; training sequences are not, which tells apart paths of equal
     smoothness. Costs are squared distances in the data, ``trust`` for the median nearest
     one, and squared distances of latent means in units of a typical step.
+
+    Where training paths cross, a path could turn from one into the other, or back; with
+    ``momentum`` rows are near if their velocities are as well: a difference of one unit per wait
+    counts as ``momentum`` units of distance.
     """
     found = np.zeros((len(code), means.shape[1]))
     for place in np.unique(code):
@@ -38,7 +43,9 @@ def followed_path(
         cost = trust * apart[:, states] / max(float(np.median(apart.min(axis=1))), 1e-12)
         weight = np.exp(cost.min(axis=1, keepdims=True) - cost)
         waits = _few_waits(np.diff(inputs[own, 0]))
-        moves = {wait: _moves(means, sequences, states, wait) for wait in np.unique(waits)}
+        moves = {
+            wait: _moves(means, sequences, states, wait, momentum) for wait in np.unique(waits)
+        }
         share = _smoothed(weight, [moves[wait] for wait in waits])
         found[own] = share @ means[states]
     return found
@@ -59,19 +66,31 @@ def _moves(
     sequences: Sequences,
     states: Int[np.ndarray, " S"],
     wait: float,
+    momentum: float,
 ) -> Float[np.ndarray, "S S"]:
     """Chances to be near one state some time after another, training sequences having gone on."""
-    order, first = np.asarray(sequences.order), np.asarray(sequences.first)
-    at, onward = np.asarray(sequences.inputs)[:, 0], means.copy()
-    for rows in np.split(order, np.flatnonzero(first)[1:]):
-        for x, there in zip(means.T, onward.T, strict=True):
-            there[rows] = np.interp(at[rows] + wait, at[rows], x[rows])
+    if momentum:
+        velocity = _later(means, sequences, wait) - _later(means, sequences, -wait)
+        means = np.concatenate([means, 0.5 * momentum * velocity], axis=1)
+    onward = _later(means, sequences, wait)
     steps = np.sum((onward - means) ** 2, axis=1)
     unit = float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
     ahead, here = onward[states], means[states]
     squares = np.sum(ahead**2, axis=1)[:, None] - 2.0 * ahead @ here.T + np.sum(here**2, axis=1)
     near = np.exp(-STEP_WEIGHT * np.maximum(squares, 0.0) / unit) + ANYWHERE
     return near / near.sum(axis=1, keepdims=True)
+
+
+def _later(
+    values: Float[np.ndarray, "T V"], sequences: Sequences, wait: float
+) -> Float[np.ndarray, "T V"]:
+    """Where the sequence of each row was some time after (or before), at most at its end."""
+    order, first = np.asarray(sequences.order), np.asarray(sequences.first)
+    at, found = np.asarray(sequences.inputs)[:, 0], values.copy()
+    for rows in np.split(order, np.flatnonzero(first)[1:]):
+        for x, there in zip(values.T, found.T, strict=True):
+            there[rows] = np.interp(at[rows] + wait, at[rows], x[rows])
+    return found
 
 
 def _smoothed(

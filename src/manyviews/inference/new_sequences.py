@@ -6,6 +6,7 @@ sites of all these rows is maximised from several starting paths; what stays amb
 ambiguous over whole paths.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import jax.numpy as jnp
@@ -23,12 +24,15 @@ from .neighbours import nearest_rows
 from .new_points import NewPoints, infer_new_points
 from .path_bound import PathBound, in_chunks
 from .paths import nearest_segment, smoothest_path
+from .splicing import spliced
 
 SCREENING, POLISHING = 30, 300  # iterations for every start, and for those kept
+KEPT = 5
 CONTEXT = 1000  # training rows of a sequence that are inferred again with new ones
-TRUSTS = (1.0, 10.0)  # in the data, where a path follows training sequences
+TRUSTS, MOMENTA = (1.0, 3.0, 10.0), (0.0, 4.0, 8.0)  # of paths that follow training sequences
 UNSEEN = 1e-3  # relative precision of the first sites of rows of which nothing was seen
 
+End = tuple[Float[np.ndarray, " V"], Float[np.ndarray, " S"]]  # sites, bound of every sequence
 Tables = tuple[Float[np.ndarray, "_ _"], ...]
 
 
@@ -91,11 +95,19 @@ def infer_sequences(
                 latent, train, alone, prior, starts, rows, data, inputs, code
             )
         ]
-        kept = sorted(begun, key=lambda end: -end[1].sum())[: max(2, n_optimised or 1)]
-        ends = [bound.ascend(x, POLISHING) for x, _ in kept]
+        kept = _best(begun, max(KEPT, n_optimised or 1))
+        ends = _best([bound.ascend(x, POLISHING) for x, _ in kept], len(kept))
+        order = np.lexsort((np.asarray(joint.sequences.inputs)[:, 0], place))
+        whole = spliced(bound, [x for x, _ in ends], order, SCREENING)
+        ends = _best([bound.ascend(whole, POLISHING), *ends], max(2, n_optimised or 1))
         gains = np.stack([value for _, value in ends]) - bound.of_first(len(old))
         found = [bound.marginals(x)[new] for x, _ in ends]
     return _by_row(found, gains, place[new])
+
+
+def _best(ends: list[End], count: int) -> list[End]:
+    """Those of the highest bound, best first."""
+    return sorted(ends, key=lambda end: -end[1].sum())[:count]
 
 
 def _trust(rows: Tables, parts: list[slice], n_dimensions: int) -> Float[np.ndarray, "N Q"]:
@@ -164,7 +176,7 @@ def _starting_paths(
     if len(np.unique(code)) < len(code) and inputs.shape[1] == 1:
         sequences = latent.sequences
         along += [
-            (followed_path(means, sequences, rows, data, inputs, code, trust), typical)
-            for trust in TRUSTS
+            (followed_path(means, sequences, rows, data, inputs, code, *how), typical)
+            for how in itertools.product(TRUSTS, MOMENTA)
         ]
     return [(np.asarray(alone.q.mean), np.maximum(own, 1e-3)), *along]

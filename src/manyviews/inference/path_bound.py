@@ -4,7 +4,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from ..expectations import Gaussian
 from ..latent import Paths, everything
@@ -78,6 +78,21 @@ class PathBound:
 
         x = lbfgs(function, x, iterations, report).x
         return x, self._by_sequence(x, self.everything)
+
+    def shares(self, x: Float[np.ndarray, " V"]) -> Float[np.ndarray, " N"]:
+        """Every row's share in the bound."""
+        (_, found), _ = self._evaluate(x, self.everything)
+        return np.asarray(found)
+
+    def exchanged(
+        self,
+        x: Float[np.ndarray, " V"],
+        other: Float[np.ndarray, " V"],
+        rows: Bool[np.ndarray, " N"],
+    ) -> Float[np.ndarray, " V"]:
+        """The sites of some rows taken from another path."""
+        per_row = (2, len(self.place), -1)  # targets, then precisions
+        return np.where(rows[:, None], other.reshape(per_row), x.reshape(per_row)).ravel()
 
     def of_first(self, n_rows: int) -> Float[np.ndarray, " S"]:
         """The bound of each sequence at the sites given, with the evidence of the first rows."""
