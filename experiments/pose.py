@@ -1,8 +1,9 @@
 """Human pose from silhouettes (000 §5.3, 004): one view predicted from another.
 
 Training and test frames are those of the papers. A user of a model is left with some
-questions: the start (and the number of dimensions), the source of the private dimensions, the
-power of the evidence. They are answered on the training sequences alone: some are predicted
+questions: the start, the number of dimensions and the prior over time, the source of the private
+dimensions, the power of the evidence, whether sequences move as training sequences did. They
+are answered on the training sequences alone: some are predicted
 from a model of the others (fitted from one start, for time), and the answers of the highest
 density are kept, and those of the smallest distance; once for independent frames, once for
 sequences with a Gaussian process over time.
@@ -17,7 +18,7 @@ import numpy as np
 
 from manyviews import MRD
 from manyviews.inference.following import followed_path
-from manyviews.inference.new_sequences import TRUSTS
+from manyviews.inference.new_sequences import MOMENTA, TRUSTS
 from manyviews.latent import make_sequences
 from manyviews.points import SharedGPLVM
 
@@ -27,7 +28,8 @@ from .setting import Setting
 from .table import Row, printed, summarise
 
 PRIVATE = ("posterior", "nearest", "blend", "conditional")
-POWERS = (1.0, 0.1, 0.01)
+POWERS = {False: (1.0, 0.1, 0.01), True: (0.1, 0.01)}
+FLOWS = {False: (0.0,), True: (0.0, 1.0)}
 MODES = 5
 PUBLISHED = {False: 4.67, True: 2.94}
 HALF_RATE = 8  # a sequence
@@ -39,17 +41,25 @@ class Answers(NamedTuple):
 
     start: str
     n_components: int
+    time_kernel: str = "rbf"
     private: str = "posterior"
     power: float = 1.0
+    flow: float = 0.0
+
+    @property
+    def model(self) -> "Answers":
+        """What is settled before the fit."""
+        return Answers(*self[:3])
 
     def __str__(self) -> str:
-        return f"{self.start}, Q = {self.n_components}, {self.private}, power {self.power:g}"
+        said = f"{self.start}, Q = {self.n_components}, {self.private}, power {self.power:g}"
+        return f"{said}, {self.time_kernel} over time, flow {self.flow:g}"
 
 
 DEFAULTS = Answers("concatenated", 10)
 MODELS = {
     False: [Answers(start, 10) for start in ("concatenated", "separate", "canonical")],
-    True: [Answers("separate", 10), *(Answers("canonical", size) for size in (10, 5, 4, 3))],
+    True: [Answers("canonical", size, kernel) for size in (4, 5) for kernel in ("matern32", "rbf")],
 }
 
 
@@ -64,7 +74,8 @@ class RememberingMRD(MRD):
     """Keeps what it inferred last, so that treatments can be compared without doing it again."""
 
     def _locate(self, new: Any, n_modes: int | None = None, coupled: bool = True) -> Any:
-        asked = (new.scaled[0].tobytes(), n_modes, coupled, self.evidence_power)
+        options = (n_modes, coupled, self.evidence_power, self.flow_weight)
+        asked = (new.scaled[0].tobytes(), *options)
         if getattr(self, "asked_", None) != asked:
             self.asked_, self.answer_ = asked, super()._locate(new, n_modes, coupled)
         return self.answer_
@@ -122,11 +133,11 @@ def run(setting: Setting) -> list[Row]:
         results: dict[str, list[tuple[float, ...]]] = {}
         said: dict[str, list[Moments]] = {}
         for seed in range(1 if setting.quick else min(setting.seeds, 3)):
-            for model_kind in sorted({answers[:2] for answers in asked.values()}):
+            for kind in sorted({answers.model for answers in asked.values()}):
                 began = time.perf_counter()
-                model = fit(setting, train, *model_kind, seed, dynamic)
+                model = fit(setting, train, kind, seed, dynamic)
                 seconds = time.perf_counter() - began
-                for method in (key for key, answers in asked.items() if answers[:2] == model_kind):
+                for method in (key for key, answers in asked.items() if answers.model == kind):
                     said.setdefault(method, []).append(ask(model, test, asked[method], dynamic))
                     found = scores(test, said[method][-1])
                     results.setdefault(method, []).append((*found, seconds))
@@ -159,9 +170,9 @@ def along_flow(train: Frames, test: Frames) -> list[Row]:
     sequences = make_sequences(train.number[:, None].astype(float), train.sequence)
     when = test.number[:, None].astype(float)
     rows = []
-    for trust in TRUSTS:
-        poses = followed_path(train.P, sequences, (test.S,), (train.S,), when, test.sequence, trust)
-        name = f"training poses along their flow, trust in silhouettes {trust:g}"
+    for how in itertools.product(TRUSTS, MOMENTA):
+        poses = followed_path(train.P, sequences, (test.S,), (train.S,), when, test.sequence, *how)
+        name = "training poses along their flow, trust {:g}, momentum {:g}".format(*how)
         rows.append(Row(name, "joint-distance", joint_distance(poses, test.P)))
     return rows
 
@@ -191,19 +202,18 @@ def shared_points(setting: Setting, train: Frames, test: Frames) -> list[Row]:
 def fit(
     setting: Setting,
     train: Frames,
-    start: str,
-    n_components: int,
+    kind: Answers,
     seed: int,
     dynamic: bool,
     n_restarts: int | None = None,
 ) -> MRD:
-    """M = 100, RBF-ARD; with dynamics a Matérn-3/2 prior, and one start, for time."""
+    """M = 100, RBF-ARD; with dynamics one start, for time."""
     options = {"n_inducing": 100, "n_restarts": n_restarts or (1 if dynamic else 3)}
     if setting.quick:
         options = {"n_inducing": 20, "max_iter": 20, "n_restarts": 1}
     model = RememberingMRD(
-        n_components, init=start, time_kernel="matern32", random_state=seed, signal_check="off",
-        **options,
+        kind.n_components, init=kind.start, time_kernel=kind.time_kernel, random_state=seed,
+        signal_check="off", **options,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -212,7 +222,7 @@ def fit(
 
 def ask(model: MRD, test: Frames, answers: Answers, dynamic: bool) -> Moments:
     """The poses predicted."""
-    model.set_params(evidence_power=answers.power)
+    model.set_params(evidence_power=answers.power, flow_weight=answers.flow)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Moments(*model.predict(
@@ -241,17 +251,17 @@ def choose(
     """The answers of the highest density and of the smallest distance on held-out sequences."""
     names = np.unique(train.sequence)
     folds = min(4, len(names))
-    powers, kinds = POWERS, MODELS[dynamic]
+    kinds, ways = MODELS[dynamic], (POWERS[dynamic], FLOWS[dynamic], PRIVATE)
     if setting.quick:
-        powers, kinds = POWERS[:1], MODELS[dynamic][-1:]
+        kinds, ways = kinds[-1:], tuple(way[-1:] for way in ways)
     table: dict[Answers, list[tuple[float, ...]]] = {}
     began = time.perf_counter()
     tried = range(1 if setting.quick else folds)
     for fold, kind in itertools.product(tried, kinds):
         out = np.isin(train.sequence, names[fold::folds])
-        model = fit(setting, train.take(~out), *kind[:2], 0, dynamic, n_restarts=1)
-        for power, private in itertools.product(powers, PRIVATE):
-            answers = kind._replace(private=private, power=power)
+        model = fit(setting, train.take(~out), kind, 0, dynamic, n_restarts=1)
+        for power, flow, private in itertools.product(*ways):
+            answers = kind._replace(private=private, power=power, flow=flow)
             found = scores(train.take(out), ask(model, train.take(out), answers, dynamic))
             table.setdefault(answers, []).append(found)
     seconds = (time.perf_counter() - began) / len(tried)

@@ -342,6 +342,66 @@ def test_paths_are_put_together_from_the_better_stretches_of_two(series, fitted)
     assert values[2] > values[3] - 1.0
 
 
+def test_the_flow_of_training_paths_is_a_conditional_density(rng):
+    """Against sums over training rows, written out; and one is what it integrates to."""
+    from manyviews.inference.flow import NEAR, STEP, TURN, training_flow
+    from manyviews.latent import Temporal
+
+    t = np.arange(30.0)
+    X = np.stack([np.cos(0.4 * t), np.sin(0.4 * t)], axis=1)
+    latent = Temporal(make_sequences(t[:, None], np.zeros(30, int)), (RBF(1.0, 3.0),), X, 1e8)
+    when = np.append(np.arange(6.0), [50.0, 51.0, 53.5])[
+        rng.permutation(9)
+    ]  # a gap, and a slow step
+    new = make_sequences(when[:, None], np.zeros(9, int))
+    path = np.stack([np.cos(0.4 * when), np.sin(0.4 * when)], axis=1) + 0.1
+    found = np.array(training_flow(latent, new, 2.0)(jnp.asarray(path)))
+    unit = np.sqrt(np.mean((X[2:] - X[1:-1]) ** 2, axis=0))
+    at = {float(w): x for w, x in zip(when, path, strict=True)}
+
+    def density(before, here, after):
+        total, weight = 0.0, 0.0
+        for s in range(1, 29):
+            place = np.sum(((here - X[s]) / (NEAR * unit)) ** 2)
+            turn = np.sum(((here - before - X[s] + X[s - 1]) / (TURN * unit)) ** 2)
+            step = np.sum(((after - here - X[s + 1] + X[s]) / (STEP * unit)) ** 2)
+            near = np.exp(-0.5 * (place + turn))
+            total += near * np.exp(-0.5 * step) / np.prod(STEP * unit * np.sqrt(2 * np.pi))
+            weight += near
+        return total / weight
+
+    for w, share in zip(when, found, strict=True):
+        known = 2.0 <= w <= 5.0
+        expected = 2.0 * np.log(density(at[w - 2], at[w - 1], at[w])) if known else 0.0
+        np.testing.assert_allclose(share, expected, rtol=1e-4, atol=1e-8)
+    side = np.linspace(-3.0, 3.0, 61)
+    grid = [density(X[4], X[5], X[5] + [a, b]) for a in side for b in side]
+    np.testing.assert_allclose(np.sum(grid) * 0.01, 1.0, rtol=1e-3)
+    assert training_flow(latent, make_sequences(t[:2, None], np.zeros(2, int)), 1.0) is None
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.LowSignalWarning")
+def test_new_sequences_flow_as_training_sequences_did(rng):
+    """A circle seen from the side: the prior over time cannot tell its front from its back."""
+    t = np.arange(120.0)
+    angle = 2 * np.pi * t / 15.0
+    Y = np.stack([np.cos(angle), np.sin(angle)], axis=1) @ rng.normal(size=(2, 6))
+    side = np.cos(angle)[:, None] * np.ones((1, 6))
+    views = {"circle": Y + 0.05 * rng.normal(size=Y.shape),
+             "side": side + 0.05 * rng.normal(size=side.shape)}  # fmt: skip
+    train = t < 80
+    model = MRD(2, 20, kernel="linear", n_restarts=1, max_iter=200, random_state=0)
+    model.fit({name: view[train] for name, view in views.items()}, times=t[train])
+    when = {"times": t[~train], "sequences": "new"}
+    given = {"side": views["side"][~train]}
+    assert rmse(model.predict(given, "circle", **when), Y[~train]) > 0.7 * Y.std()
+    model.set_params(flow_weight=1.0)
+    assert rmse(model.predict(given, "circle", **when), Y[~train]) < 0.3 * Y.std()
+    model.set_params(flow_weight=-1.0)
+    with pytest.raises(ValueError, match="flow_weight"):
+        model.fit(views)
+
+
 def test_latent_paths_are_drawn(fitted):
     import matplotlib
 

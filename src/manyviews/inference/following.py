@@ -70,9 +70,9 @@ def _moves(
 ) -> Float[np.ndarray, "S S"]:
     """Chances to be near one state some time after another, training sequences having gone on."""
     if momentum:
-        velocity = _later(means, sequences, wait) - _later(means, sequences, -wait)
+        velocity = later(means, sequences, wait) - later(means, sequences, -wait)
         means = np.concatenate([means, 0.5 * momentum * velocity], axis=1)
-    onward = _later(means, sequences, wait)
+    onward = later(means, sequences, wait)
     steps = np.sum((onward - means) ** 2, axis=1)
     unit = float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
     ahead, here = onward[states], means[states]
@@ -81,7 +81,7 @@ def _moves(
     return near / near.sum(axis=1, keepdims=True)
 
 
-def _later(
+def later(
     values: Float[np.ndarray, "T V"], sequences: Sequences, wait: float
 ) -> Float[np.ndarray, "T V"]:
     """Where the sequence of each row was some time after (or before), at most at its end."""

@@ -19,6 +19,7 @@ from ..expectations import Gaussian
 from ..latent import Paths, everything, marginals
 from ..latent.paths import NOTHING
 from ..mappings import Posterior
+from .flow import training_flow
 from .following import followed_path
 from .neighbours import nearest_rows
 from .new_points import NewPoints, infer_new_points
@@ -48,6 +49,7 @@ def infer_sequences(
     n_optimised: int | None = None,
     coupled: bool = True,
     n_neighbours: int = 10,
+    flow_weight: float = 0.0,
 ) -> NewPoints:
     """Infer q(X*) of new rows at given inputs, in new sequences or in those trained on.
 
@@ -57,6 +59,8 @@ def infer_sequences(
         Training rows and new rows of every view; NaN is missing, also throughout.
     coupled
         False treats rows as independent given the training rows: faster, less exact.
+    flow_weight
+        How much it counts, besides the prior over time, how training sequences moved on.
     """
     trained = np.asarray(latent.sequences.code)
     touched = np.flatnonzero(np.isin(trained, code))
@@ -84,7 +88,9 @@ def infer_sequences(
         in_chunks(posteriors[k], np.concatenate([data[k][old], rows[k]]), powers[k])
         for k in present
     )
-    bound = PathBound(joint, evidences, tuple(present), place, alone=not len(old))
+    trained_on = latent if len(old) else latent.only(tuple(present))
+    flow = training_flow(trained_on, joint.sequences, flow_weight) if flow_weight else None
+    bound = PathBound(joint, evidences, tuple(present), place, alone=not len(old), flow=flow)
     weights = _trust(rows, parts, latent.target.raw.shape[1])
     with single_threaded_blas():
         begun = [

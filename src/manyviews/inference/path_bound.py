@@ -10,6 +10,7 @@ from ..expectations import Gaussian
 from ..latent import Paths, everything
 from ..mappings import Posterior
 from ..mappings.rows import PreparedRows, row_evidence
+from .flow import Flow
 from .lbfgs import lbfgs
 
 ROWS_AT_ONCE = 512
@@ -32,6 +33,8 @@ class PathBound:
         theirs (``alone``).
     place
         The sequence of every row, numbered from zero.
+    flow
+        How training sequences moved on, an addition to the prior.
     """
 
     def __init__(
@@ -41,12 +44,14 @@ class PathBound:
         views: tuple[int, ...],
         place: Int[np.ndarray, " N"],
         alone: bool = False,
+        flow: Flow | None = None,
     ):
         self.whole, self.evidences = latent, evidences
         self.latent = latent.only(views) if alone else latent
         self.views = tuple(range(len(views))) if alone else views
         everything = range(latent.target.raw.shape[1])
         self.columns = latent.columns(views) if alone else np.array(everything)
+        self.flow = flow
         self.place, self.n_sequences = place, int(place.max()) + 1
         self.everything = jnp.ones(len(place))
 
@@ -116,7 +121,9 @@ class PathBound:
     def _evaluate(
         self, x: np.ndarray, counted: Float[Array, " N"]
     ) -> tuple[tuple[Array, Array], Array]:
-        return _value_and_slope(jnp.asarray(x), self.latent, self.evidences, self.views, counted)
+        return _value_and_slope(
+            jnp.asarray(x), self.latent, self.evidences, self.views, counted, self.flow
+        )
 
 
 def in_chunks(
@@ -153,6 +160,7 @@ def _value_and_slope(
     evidences: Evidences,
     views: tuple[int, ...],
     counted: Float[Array, " N"],
+    flow: Flow | None,
 ) -> tuple[tuple[Array, Array], Array]:
     """Minus the bound with every row's share in it, and the gradient."""
 
@@ -168,6 +176,8 @@ def _value_and_slope(
                 parts.append(chunk(seen[begin : begin + size]))
                 begin += size
             shares += counted * jnp.concatenate(parts)
+        if flow is not None:
+            shares += flow(q.mean)
         return -jnp.sum(shares), shares
 
     return jax.value_and_grad(negative_bound, has_aux=True)(x)

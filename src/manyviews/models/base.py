@@ -51,12 +51,14 @@ class VariationalEstimator(Dynamics, FittedModel):
         "jitter": [Interval(Real, 0, 0.1, closed="both")],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
         "time_kernel": [str, Kernel, list, tuple],
+        "flow_weight": [Interval(Real, 0, None, closed="left")],
         "checkpoint": [str, os.PathLike, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
     core_: FittedCore
     fit_info_: FitInfo
+    flow_weight: float = 0.0  # of models whose files are older than the option
 
     @property
     def _scalings(self) -> tuple[Scaling, ...]:
@@ -147,14 +149,20 @@ class VariationalEstimator(Dynamics, FittedModel):
         powers: Sequence[float] | None = None,
         when: When | None = None,
         coupled: bool = True,
+        flow_weight: float = 0.0,
     ) -> NewPoints:
         rows = tuple(scaled)
         core, n_starts = self.core_, max(self.n_starts, n_modes or 1)
         if when is not None:
             assert isinstance(core.model.latent, Paths)
+            if flow_weight and when.inputs.shape[1] > 1:
+                raise OptionError(
+                    "flow_weight needs times: there are several inputs in their place"
+                )
             return infer_sequences(
                 core.model.latent, core.posteriors, core.data, rows, when.inputs, when.code,
                 powers=powers, n_optimised=n_modes, coupled=coupled, n_neighbours=n_starts,
+                flow_weight=flow_weight,
             )  # fmt: skip
         starts = nearest_rows(rows, core.data, n_starts)
         prior = core.model.latent.prior(len(rows[0]))

@@ -80,6 +80,11 @@ class BayesianGPLVM(SingleViewEstimator):
     time_kernel : str, Kernel or list of them, default="auto"
         Prior over time, for fits with ``times``: one kernel for all latent dimensions, or a list
         with one each. ``"auto"`` is RBF, or Matérn-5/2 (of linear cost) where sequences are long.
+    flow_weight : float, default=0.0
+        With more than zero, new rows with times are expected to move on as training sequences
+        did, besides following the prior over time, which is the same run backwards. One
+        counts every step as one observation. It may be changed after the fit, and does not
+        enter :meth:`score_samples`.
     checkpoint : path, optional
         File that follows the fit; a later fit with the same data and options resumes from it.
     random_state : int, RandomState or None, default=None
@@ -144,6 +149,7 @@ class BayesianGPLVM(SingleViewEstimator):
         jitter: float = DEFAULT_JITTER,
         n_starts: int = 10,
         time_kernel: TimeKernel = "auto",
+        flow_weight: float = 0.0,
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -166,6 +172,7 @@ class BayesianGPLVM(SingleViewEstimator):
         self.jitter = jitter
         self.n_starts = n_starts
         self.time_kernel = time_kernel
+        self.flow_weight = flow_weight
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose

@@ -32,7 +32,7 @@ class CGPDS(BayesianGPLVM):
         Local processes J.
     n_components, n_inducing, kernel, init, inducing, scaling, noise_floor, evidence_power, \
 n_restarts, max_iter, tol, stages, positive, signal_check, jitter, n_starts, time_kernel, \
-checkpoint, random_state, verbose
+flow_weight, checkpoint, random_state, verbose
         As in :class:`~manyviews.BayesianGPLVM`; missing values are treated exactly.
 
     Examples
@@ -78,6 +78,7 @@ checkpoint, random_state, verbose
         jitter: float = DEFAULT_JITTER,
         n_starts: int = 10,
         time_kernel: TimeKernel = "auto",
+        flow_weight: float = 0.0,
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -100,6 +101,7 @@ checkpoint, random_state, verbose
         self.jitter = jitter
         self.n_starts = n_starts
         self.time_kernel = time_kernel
+        self.flow_weight = flow_weight
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose

@@ -53,7 +53,11 @@ def private_paths(known: Mixture, core: FittedCore, question: Question, treatmen
 
 
 def compare_treatments(
-    core: FittedCore, question: Question, powers: list[float], n_neighbours: int
+    core: FittedCore,
+    question: Question,
+    powers: list[float],
+    n_neighbours: int,
+    flow_weight: float = 0.0,
 ) -> dict[str, float]:
     """Mean negative log density of the wanted views under each treatment, cross-validated.
 
@@ -75,7 +79,7 @@ def compare_treatments(
         code = np.asarray(sequences.code)[out] + int(sequences.code.max()) + 1
         found = infer_sequences(
             latent, rest.posteriors, rest.data, tuple(given), np.asarray(sequences.inputs)[out],
-            code, powers=powers, n_neighbours=n_neighbours,
+            code, powers=powers, n_neighbours=n_neighbours, flow_weight=flow_weight,
         )  # fmt: skip
         alone = Mixture(np.ones((len(code), 1)), found.q[:, None])
         for name in TREATMENTS:

@@ -83,7 +83,7 @@ class McGPDS(CrossPrediction, Generation):
     scaling, noise_floor, align, evidence_power
         As in :class:`~manyviews.MRD`.
     inducing, n_restarts, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
-checkpoint, random_state, verbose
+flow_weight, checkpoint, random_state, verbose
         As in :class:`~manyviews.BayesianGPLVM`.
 
     Attributes
@@ -138,6 +138,7 @@ checkpoint, random_state, verbose
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         evidence_power: float | str | dict[str, float | str] = 1.0,
+        flow_weight: float = 0.0,
         n_restarts: int = 1,
         max_iter: int = 1000,
         tol: float = 1e-5,
@@ -166,6 +167,7 @@ checkpoint, random_state, verbose
         self.noise_floor = noise_floor
         self.align = align
         self.evidence_power = evidence_power
+        self.flow_weight = flow_weight
         self.n_restarts = n_restarts
         self.max_iter = max_iter
         self.tol = tol
@@ -294,9 +296,11 @@ checkpoint, random_state, verbose
         asked = self._by_view(self.evidence_power, "evidence_power", 1.0)
         powers = self._powers(asked, timed=True)
         name = f"{list(question.known)} -> {list(question.wanted)}, powers {powers}"
+        if self.flow_weight:
+            name += f", flow {self.flow_weight:g}"
         if name not in self.private_losses_:
             self.private_losses_[name] = compare_treatments(
-                self.core_, question, powers, self.n_starts
+                self.core_, question, powers, self.n_starts, self.flow_weight
             )
         return pd.Series(self.private_losses_[name])
 

@@ -68,7 +68,7 @@ class MRD(CrossPrediction, Generation):
     n_restarts : int, default=3
         Starts to try. All are optimised roughly, the one of the highest bound to the end.
     missing, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
-time_kernel, checkpoint, random_state, verbose
+time_kernel, flow_weight, checkpoint, random_state, verbose
         As in :class:`~manyviews.BayesianGPLVM`.
 
     Attributes
@@ -130,6 +130,7 @@ time_kernel, checkpoint, random_state, verbose
         jitter: float = DEFAULT_JITTER,
         n_starts: int = 10,
         time_kernel: TimeKernel = "auto",
+        flow_weight: float = 0.0,
         checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -155,6 +156,7 @@ time_kernel, checkpoint, random_state, verbose
         self.jitter = jitter
         self.n_starts = n_starts
         self.time_kernel = time_kernel
+        self.flow_weight = flow_weight
         self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose

@@ -100,7 +100,7 @@ class MultiViewEstimator(NamedViews, VariationalEstimator):
         """q(x*), each view's evidence at the power the user gave it."""
         asked = self._by_view(self.evidence_power, "evidence_power", 1.0)
         powers = self._powers(asked, new.when is not None)
-        return self._infer(new.scaled, n_modes, powers, new.when, coupled)
+        return self._infer(new.scaled, n_modes, powers, new.when, coupled, self.flow_weight)
 
     def forecast(
         self,

@@ -160,7 +160,10 @@ class SingleViewEstimator(OneTable, VariationalEstimator):
         """The scaled rows and q(x*)."""
         scaled, when = self._new(X, times, sequences)
         power = self._powers([self.evidence_power], when is not None)
-        return scaled, self._infer([scaled], powers=power, when=when, coupled=coupled).q
+        found = self._infer(
+            [scaled], powers=power, when=when, coupled=coupled, flow_weight=self.flow_weight
+        )
+        return scaled, found.q
 
     def _new(
         self, X: Any, times: Any = None, sequences: Any = None
