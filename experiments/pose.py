@@ -134,7 +134,7 @@ def run(setting: Setting) -> list[Row]:
             asked |= {way: by_density, f"{way}, chosen by distance": by_distance}
         results: dict[str, list[tuple[float, ...]]] = {}
         said: dict[str, list[Moments]] = {}
-        for seed in range(1 if setting.quick else min(setting.seeds, 3)):
+        for seed in range(1 if setting.quick else min(setting.seeds, 5 if dynamic else 3)):
             for kind in sorted({answers.model for answers in asked.values()}):
                 began = time.perf_counter()
                 model = fit(setting, train, kind, seed, dynamic)
