@@ -12,10 +12,9 @@ from jax.scipy.special import logsumexp
 from jaxtyping import Array, Float, Int
 
 from ..latent import Paths, Sequences, marginals
-from .following import later
+from .following import MOST_STATES, later
 
 NEAR, TURN, STEP = 2.0, 0.5, 0.5  # bandwidths of place, velocity and step, in typical steps
-MOST_STATES = 1000  # training rows that stand for all
 ALIKE = 1.5  # waits further from the typical one than by this factor are left out
 ROWS_AT_ONCE = 512
 

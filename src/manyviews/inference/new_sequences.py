@@ -29,6 +29,7 @@ from .splicing import spliced
 
 SCREENING, POLISHING = 30, 300  # iterations for every start, and for those kept
 KEPT = 5
+LONG = 5000  # new rows from which there are fewer starts: each costs seconds
 CONTEXT = 1000  # training rows of a sequence that are inferred again with new ones
 TRUSTS, MOMENTA = (1.0, 3.0, 10.0), (0.0, 4.0, 8.0)  # of paths that follow training sequences
 UNSEEN = 1e-3  # relative precision of the first sites of rows of which nothing was seen
@@ -101,11 +102,13 @@ def infer_sequences(
                 latent, train, alone, prior, starts, rows, data, inputs, code
             )
         ]
-        kept = _best(begun, max(KEPT, n_optimised or 1))
+        kept = _best(begun, max(KEPT if len(code) < LONG else 2, n_optimised or 1))
         ends = _best([bound.ascend(x, POLISHING) for x, _ in kept], len(kept))
         order = np.lexsort((np.asarray(joint.sequences.inputs)[:, 0], place))
         whole = spliced(bound, [x for x, _ in ends], order, SCREENING)
-        ends = _best([bound.ascend(whole, POLISHING), *ends], max(2, n_optimised or 1))
+        if whole is not ends[0][0]:
+            ends.insert(0, bound.ascend(whole, POLISHING))
+        ends = _best(ends, max(2, n_optimised or 1))
         gains = np.stack([value for _, value in ends]) - bound.of_first(len(old))
         found = [bound.marginals(x)[new] for x, _ in ends]
     return _by_row(found, gains, place[new])
@@ -181,8 +184,9 @@ def _starting_paths(
     along = [(means[path], typical) for path in paths if path is not None]
     if len(np.unique(code)) < len(code) and inputs.shape[1] == 1:
         sequences = latent.sequences
+        ways = itertools.product(TRUSTS, MOMENTA) if len(code) < LONG else [(1.0, 4.0)]
         along += [
             (followed_path(means, sequences, rows, data, inputs, code, *how), typical)
-            for how in itertools.product(TRUSTS, MOMENTA)
+            for how in ways
         ]
     return [(np.asarray(alone.q.mean), np.maximum(own, 1e-3)), *along]
