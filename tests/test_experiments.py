@@ -4,7 +4,8 @@ import math
 import numpy as np
 import pytest
 from experiments.__main__ import EXPERIMENTS, main
-from experiments.cuave import Moments, mixed, weights
+from experiments.cuave_rivals import left_out_folds
+from experiments.pose import Moments, average
 from experiments.setting import DataFolderError
 
 MEASURES = {
@@ -114,16 +115,22 @@ def test_missing_data_folder_is_said_plainly(monkeypatch, tmp_path):
         main(["oil-map", "--quick", "--data", str(tmp_path)])
 
 
-def test_shares_of_guesses_are_found_and_mixed():
+def test_left_out_frames_are_as_far_from_the_rest_as_test_frames():
+    train = np.arange(200.0)[
+        :, None
+    ]  # along a line, so that stretches are as hard as they are long
+    near, far = (left_out_folds(train, np.full((9, 1), 199.0 + gap)) for gap in (1.0, 8.0))
+    stretches = [1 + np.count_nonzero(np.diff(folds)) for folds in (near, far)]
+    assert stretches[0] > stretches[1]
+    apart = np.where(far[:, None] == far, np.inf, np.abs(train - train.T)).min(axis=1)
+    assert 6.0 <= np.median(apart) <= 10.0
+
+
+def test_what_several_fits_say_together_is_their_mixture():
     rng = np.random.default_rng(0)
-    guesses = list(rng.standard_normal((3, 40, 2)))
-    shares = weights(0.3 * guesses[0] + 0.7 * guesses[2], guesses)
-    np.testing.assert_allclose(shares, [0.3, 0.0, 0.7], atol=1e-6)
-    stds = [np.full((40, 2), std) for std in (0.1, 0.5, 2.0)]
-    found = mixed([Moments(*part) for part in zip(guesses, stds, strict=True)], shares)
-    which = rng.choice(3, size=200_000, p=shares)
-    draws = np.stack(guesses)[which, 0, 0] + np.array([0.1, 0.5, 2.0])[which] * rng.standard_normal(
-        which.size
-    )
+    means, stds = rng.standard_normal((3, 4, 2)), rng.uniform(0.1, 2.0, (3, 4, 2))
+    found = average([Moments(*part) for part in zip(means, stds, strict=True)])
+    which = rng.integers(3, size=200_000)
+    draws = means[which, 0, 0] + stds[which, 0, 0] * rng.standard_normal(which.size)
     np.testing.assert_allclose(found.mean[0, 0], draws.mean(), atol=0.02)
     np.testing.assert_allclose(found.std[0, 0], draws.std(), rtol=0.02)
