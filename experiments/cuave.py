@@ -29,7 +29,7 @@ from .cuave_rivals import (
 from .pose_mc import BRIEF, HELD, TREATMENTS
 from .scores import rmse
 from .setting import Setting
-from .table import Row, printed, summarise
+from .table import Row, printed, standardised, summarise
 
 POWERS = (1.0, 0.1, 0.01)
 STAGES = (Stage("lbfgs", 40, hold=HELD), Stage("adam", 120), Stage("lbfgs", 60))
@@ -87,6 +87,7 @@ def run(setting: Setting) -> list[Row]:
     folds = left_out_folds(train.video, test.video)
     rows = baseline_rows(train, test, folds)
     rows += main_rows(setting, train, test, folds) + mrd_rows(setting, train, test)
+    rows += standardised(rows)
     return rows + [
         printed("shared GP-LVM", measure, value)
         for measure, value in zip(("RMSE", "NLPD"), (1.61, 4.70), strict=True)

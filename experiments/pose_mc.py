@@ -25,7 +25,7 @@ from .pose import Frames, along_flow, pace
 from .pose_baselines import baselines, joint_distance
 from .scores import coverage, nlpd
 from .setting import Setting
-from .table import Row, summarise
+from .table import Row, standardised, summarise
 
 PUBLISHED = {
     "nearest neighbour": (2.65, None),
@@ -94,7 +94,8 @@ def run(setting: Setting) -> list[Row]:
     train, test = load(setting)
     rows = baseline_rows(train, test)
     if setting.quick:
-        return rows + main_rows(setting, train, test, Answers(*KINDS[0], 0.1))
+        rows += main_rows(setting, train, test, Answers(*KINDS[0], 0.1))
+        return rows + standardised(rows)
     (by_distance, by_density), table = choose(setting, train)
     rows += table + main_rows(setting, train, test, by_distance)
     if by_density != by_distance:
@@ -102,7 +103,8 @@ def run(setting: Setting) -> list[Row]:
         rows += [row for row in chosen if row.method == "McGPDS, chosen by density"]
     for name in ABLATIONS:
         rows += ablation_rows(setting, train, test, by_distance, name)
-    return rows + rival_rows(train, test)
+    rows += rival_rows(train, test)
+    return rows + standardised(rows)
 
 
 def baseline_rows(train: Frames, test: Frames) -> list[Row]:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +52,18 @@ def summarise(
 def printed(method: str, measure: str, value: float) -> Row:
     """A number quoted from the paper, not recomputed here."""
     return Row(method, measure, value, published=value, note="quoted from the paper")
+
+
+def standardised(rows: list[Row]) -> list[Row]:
+    """Densities less that of the training mean and variance (MSLL): negative is better than it."""
+    trivial = next(
+        row.value for row in rows if (row.method, row.measure) == ("training mean", "NLPD")
+    )
+    return [
+        replace(row, measure="NLPD-standardised", value=row.value - trivial, published=None)
+        for row in rows
+        if row.measure == "NLPD" and row.published != row.value
+    ]
 
 
 def show(name: str, rows: list[Row]) -> None:

@@ -7,6 +7,7 @@ from experiments.__main__ import EXPERIMENTS, main
 from experiments.cuave_rivals import left_out_folds
 from experiments.pose import Moments, average
 from experiments.setting import DataFolderError
+from experiments.table import Row, standardised
 
 MEASURES = {
     "avletters": {"RMSE-16views", "RMSE-audio", "RMSE-audio-label", "F1"},
@@ -124,6 +125,15 @@ def test_left_out_frames_are_as_far_from_the_rest_as_test_frames():
     assert stretches[0] > stretches[1]
     apart = np.where(far[:, None] == far, np.inf, np.abs(train - train.T)).min(axis=1)
     assert 6.0 <= np.median(apart) <= 10.0
+
+
+def test_standardised_densities_are_less_the_training_mean_s():
+    rows = [Row("training mean", "NLPD", 0.8), Row("a", "NLPD", 0.5), Row("a", "RMSE", 9.0)]
+    found = standardised(rows)
+    assert [(row.method, round(row.value, 6)) for row in found] == [
+        ("training mean", 0),
+        ("a", -0.3),
+    ]
 
 
 def test_what_several_fits_say_together_is_their_mixture():
