@@ -62,7 +62,7 @@ def standardised(rows: list[Row]) -> list[Row]:
     return [
         replace(row, measure="NLPD-standardised", value=row.value - trivial, published=None)
         for row in rows
-        if row.measure == "NLPD" and row.published != row.value
+        if row.measure == "NLPD"
     ]
 
 

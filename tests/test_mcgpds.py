@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import manyviews
-from manyviews import CGPDS, MRD, McGPDS
+from manyviews import CGPDS, MRD, McGPDS, Stage
 from manyviews.errors import OptionError
 from manyviews.latent import Collaborative, StandardNormal, Temporal
 from manyviews.mappings import CollaborativeGP, CollapsedGP
@@ -209,3 +209,28 @@ def test_bad_options_have_clear_errors(three):
         model.path("D")
     with pytest.raises(OptionError, match="leave alpha out"):
         McGPDS(2, sharing="none", alpha=0.5).fit({"A": views["A"], "C": views["C"]})
+
+
+@pytest.mark.parametrize("sequence", ["day", "another day"])
+def test_paths_flow_as_training_paths_did(sequence, rng):
+    """A circle seen from the side, going on or anew: its front or its back, by its sense alone."""
+    t = np.arange(60.0)
+    angle = 2 * np.pi * t / 15.0
+    X, train = np.stack([np.cos(angle), np.sin(angle)], axis=1), t < 45
+    views = {"circle": X @ rng.normal(size=(2, 6)), "side": X[:, :1] * np.ones((1, 4))}
+    views = {name: Y + 0.05 * rng.normal(size=Y.shape) for name, Y in views.items()}
+    model = McGPDS(
+        2, kernel="linear", n_local=0, n_inducing=10, stages=(Stage("lbfgs", 30),),
+        random_state=0, signal_check="off",
+    )  # fmt: skip
+    errors = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit({name: Y[train] for name, Y in views.items()}, times=t[train],
+                  sequences=np.repeat("day", 45))  # fmt: skip
+        when = {"times": t[~train], "sequences": sequence, "private": "conditional"}
+        for weight in (0.0, 1.0):
+            model.set_params(flow_weight=weight)
+            guess = model.predict({"side": views["side"][~train]}, "circle", **when)
+            errors.append(np.sqrt(np.mean((guess - views["circle"][~train]) ** 2)))
+    assert errors[1] < 0.6 * errors[0]
