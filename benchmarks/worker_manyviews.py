@@ -15,6 +15,7 @@ if __name__ == "__main__":  # before the imports, which may print
 import jax
 import jax.numpy as jnp
 import numpy as np
+from manyviews.models.core import FitOptions, resolve_stages, starting_model
 
 from manyviews import BayesianGPLVM, UncertainGPRegressor
 from manyviews._runtime import single_threaded_blas
@@ -28,7 +29,6 @@ from manyviews.latent import Points, StandardNormal
 from manyviews.linalg import DEFAULT_JITTER
 from manyviews.mappings import CollapsedGP, ExactGP, Outputs, SparseGP, make_outputs
 from manyviews.mappings.rows import row_evidence
-from manyviews.models.core import FitOptions, resolve_stages, starting_model
 from manyviews.parameters import named_parameters
 
 RESTARTS = 5
@@ -137,7 +137,7 @@ class ManyviewsLibrary:
             n_components=10, n_inducing=50, max_iter=max_iter, random_state=0, signal_check="off"
         ).fit(arrays["Y"])
         seconds = time.perf_counter() - began
-        core = self.estimator.core_
+        core = self.estimator.engine_
         q, view = core.marginals(), core.model.views[0]
         variance = np.asarray(view.kernel.variance.value)
         np.savez(
@@ -168,7 +168,7 @@ class ManyviewsLibrary:
         rows, q = read(path)["Y"], read(result)
         points = Gaussian(jnp.asarray(q["mean"]), jnp.asarray(q["variance"]))
         rows = rows[: len(points.mean)]
-        core = self.estimator.core_
+        core = self.estimator.engine_
         evidence = row_evidence(core.posteriors[0], rows, ~np.isnan(rows))
         return np.asarray(evidence(points) - core.model.latent.new_point_kl(points)).tolist()
 

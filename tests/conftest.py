@@ -12,15 +12,17 @@ def uncheckable(hint):
     return hint is Self or any(uncheckable(part) for part in get_args(hint))
 
 
+CATALOGUE = tuple(
+    f"manyviews.{room}" for room in ("composed", "linear", "mixtures", "points", "variational")
+)
+
+
 def typechecker(function):
     """Beartype, less ``Self``, which it cannot check one method at a time.
 
-    The estimators check what users hand them, with errors of their own, and are left alone.
+    Estimators check the options that users hand them in `fit`, with errors of their own.
     """
-    of_estimator = function.__module__.startswith("manyviews.linear") and (
-        function.__name__ == "__init__"
-    )
-    if of_estimator or function.__module__.startswith(("manyviews.models", "manyviews.points")):
+    if function.__module__.startswith(CATALOGUE) and function.__name__ == "__init__":
         return function
     hints = getattr(function, "__annotations__", {})
     hints.update({name: Any for name, hint in hints.items() if uncheckable(hint)})

@@ -30,8 +30,8 @@ def fitted():
 def test_steps_are_those_of_a_model_retrained_by_hand(fitted, propagation):
     """The augmented mode conditions the whole model again after every step."""
     model, _ = fitted
-    core, frame = model.model_.core_, model._frame()
-    view, q, Y = core.model.views[0], core.marginals(), core.data[0]
+    core, frame = model.model_.engine_, model._frame()
+    view, q, Y = core.model.views[0], core.marginals, core.data[0]
     posterior_of = eqx.filter_jit(lambda v, q, y: v.posterior(q, y))
     moments = eqx.filter_jit(lambda p, x: (p.mean(x), p.variance(x) + p.noise))
     window = model.ends_[0]

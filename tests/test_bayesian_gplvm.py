@@ -126,7 +126,7 @@ def test_impute_training_and_new_data(Y, missing):
         assert (std[~where] == 0).all()
         assert (std[where] > 0).all()
         assert np.sqrt(np.mean((filled - truth)[where] ** 2)) < 0.75 * error_of_mean
-    assert model.core_.posteriors[0].exact == (missing == "exact")
+    assert model.engine_.posteriors[0].exact == (missing == "exact")
     if missing == "shared":
         np.testing.assert_array_equal(
             model.score_samples(Y[50:]), model.score_samples(Y[50:], method="fixed")
@@ -150,7 +150,7 @@ def test_wide_data():
     rng = np.random.default_rng(0)
     Y = make_data(30) @ rng.standard_normal((5, 400))
     model = BayesianGPLVM(3, **FAST).fit(Y)
-    assert model.core_.posteriors[0].weights.shape[1] == 400
+    assert model.engine_.posteriors[0].weights.shape[1] == 400
     assert np.mean((model.predict(Y) - Y) ** 2) < 0.1 * Y.var()
 
 

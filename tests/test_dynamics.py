@@ -325,9 +325,9 @@ def test_paths_are_put_together_from_the_better_stretches_of_two(series, fitted)
     Y, times, names = series
     own = np.flatnonzero(names == "a")
     scaled = (Y[own] - fitted.scaling_.centre) / fitted.scaling_.scale
-    latent, codes = fitted.core_.model.latent, np.full(len(own), 7)
+    latent, codes = fitted.engine_.model.latent, np.full(len(own), 7)
     joint = latent.extended(times[own, None], codes, np.zeros(0, int))
-    evidence = (in_chunks(fitted.core_.posteriors[0], scaled, 1.0),)
+    evidence = (in_chunks(fitted.engine_.posteriors[0], scaled, 1.0),)
     bound = PathBound(joint, evidence, (0,), np.zeros(len(own), int), alone=True)
     found = fitted.transform(Y[own], times=times[own], sequences="new")
     right, _ = bound.ascend(bound.start(found, np.full(found.shape, 10.0)), 50)

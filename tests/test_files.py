@@ -86,7 +86,7 @@ def test_defective_files_are_named_errors(fitted, tmp_path):
     attempt("not a manyviews model")
 
     def forget_tensor(header, tensors):
-        del tensors["model.latent_mean_"]
+        del tensors["model.engine_.data.0"]
 
     path.write_bytes(whole)
     rewrite(path, forget_tensor)

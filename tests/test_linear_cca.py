@@ -191,7 +191,7 @@ def test_the_toy_of_the_thesis(rng):
     model = ProbabilisticCCA(1).fit(views)
     assert model.canonical_correlations_[0] == pytest.approx(0.8, abs=0.01)
     for place in range(2):
-        view = model.core_.model.views[place]
+        view = model.engine_.model.views[place]
         scale = model.scalings_[place].scale
         W = view.loadings[:, 0] * scale
         assert abs(W / np.linalg.norm(W) @ roots[place][0] / np.linalg.norm(roots[place][0])) > 0.99

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from scipy.stats import multivariate_normal
 
-from manyviews.linear.emission import CorrelatedNoise, IndependentNoise, Latent
+from manyviews.fitted import Positions
+from manyviews.linear.emission import CorrelatedNoise, IndependentNoise
 from manyviews.linear.gaussian import LinearGaussian, independent
 from manyviews.linear.patterns import find_patterns
 from manyviews.linear.small_inverses import small_inverses
@@ -60,7 +61,7 @@ def test_posterior_density_and_holes_are_the_gaussian_conditionals(seed, share):
         row = np.concatenate([np.full(2, np.nan), *(y[n] for y in Y)])
         m, V = condition(mean, cov, row, np.arange(2))
         np.testing.assert_allclose(q.mean[n], m, atol=1e-8)
-        np.testing.assert_allclose(q.covariance[q.pattern[n]], V, atol=1e-8)
+        np.testing.assert_allclose(q.covariance[q.kind[n]], V, atol=1e-8)
         seen = np.flatnonzero(~np.isnan(row))
         expected = 0.0
         if seen.size:
@@ -105,7 +106,7 @@ def test_uncertain_loadings_by_monte_carlo(rng):
     logs = -0.5 * (np.log(2 * np.pi) + view.log_variance + misfit)
     assert quadratic == pytest.approx(np.nansum(logs.mean(axis=0)), abs=0.02)
     A = rng.normal(size=(Q, Q))
-    q = Latent(x[None], (A @ A.T)[None], np.zeros(1, int))
+    q = Positions(x[None], (A @ A.T)[None], np.zeros(1, int))
     at = x + rng.normal(size=(200_000, Q)) @ A.T
     outputs = np.einsum("sdq,sq->sd", loadings, at) + offsets
     outputs += np.sqrt(view.variance) * rng.normal(size=outputs.shape)
@@ -148,11 +149,11 @@ def test_rows_alike_share_a_pattern():
 
 def test_draws_have_the_moments(rng):
     A = rng.normal(size=(2, 3, 3))
-    q = Latent(rng.normal(size=(2, 3)), A @ A.transpose(0, 2, 1), np.array([1, 0]))
+    q = Positions(rng.normal(size=(2, 3)), A @ A.transpose(0, 2, 1), np.array([1, 0]))
     draws = q.draw(100_000, np.random.RandomState(0))
     for n in range(2):
         np.testing.assert_allclose(draws[:, n].mean(axis=0), q.mean[n], atol=0.05)
-        np.testing.assert_allclose(np.cov(draws[:, n].T), q.covariance[q.pattern[n]], atol=0.2)
+        np.testing.assert_allclose(np.cov(draws[:, n].T), q.covariance[q.kind[n]], atol=0.2)
 
 
 @pytest.mark.parametrize(("count", "size"), [(3, 1), (700, 5), (513, 12)])

@@ -5,8 +5,9 @@ import pytest
 from scipy.stats import gamma, multivariate_normal, norm
 
 from manyviews.errors import OptionError
+from manyviews.fitted import Positions
 from manyviews.linear import BayesianPCA, GroupFactorAnalysis
-from manyviews.linear.emission import Latent, second_moments
+from manyviews.linear.emission import second_moments
 from manyviews.linear.gaussian import LinearGaussian
 from manyviews.linear.rotation import best_rotation
 from manyviews.linear.starts import starting_positions
@@ -41,7 +42,7 @@ def test_the_bound_is_the_expectation_it_claims_to_be(rng, shared_noise):
     Y[0, 1] = np.nan
     N, D, Q = 4, 3, 1
     view = Loadings.start(Y, Q, shared_noise)
-    q = Latent(rng.normal(size=(N, Q)), 0.3 * np.eye(Q)[None], np.zeros(N, int))
+    q = Positions(rng.normal(size=(N, Q)), 0.3 * np.eye(Q)[None], np.zeros(N, int))
     for _ in range(3):
         view.update(q, second_moments(q))
         q, density = LinearGaussian((view.emission(),)).infer([Y])
@@ -50,7 +51,7 @@ def test_the_bound_is_the_expectation_it_claims_to_be(rng, shared_noise):
     x = q.draw(S, np.random.RandomState(1))
     log = norm.logpdf(x).sum(axis=(1, 2))
     for n in range(N):
-        log -= multivariate_normal(q.mean[n], q.covariance[q.pattern[n]]).logpdf(x[:, n])
+        log -= multivariate_normal(q.mean[n], q.covariance[q.kind[n]]).logpdf(x[:, n])
     a = SHAPE + 0.5 * D
     alpha = rng.gamma(a, 1.0 / view.alpha_rate, size=(S, Q + 1))
     log += (

@@ -47,7 +47,7 @@ def three():
 
 def test_the_share_of_the_shared_path_and_what_the_report_says_of_it(three):
     model, *_ = three
-    paths, alpha = model._paths(), model.alpha_.to_numpy()
+    paths, alpha = model.engine_.latent, model.alpha_.to_numpy()
     at = paths.sequences.inputs[:1]
     common = float(paths.shared_kernel.diagonal(at)[0])
     own = np.array([float(kernel.diagonal(at)[0]) for kernel in paths.private_kernels])[:, None]
@@ -65,8 +65,8 @@ def test_the_share_of_the_shared_path_and_what_the_report_says_of_it(three):
 
 def test_three_views_with_holes_are_fitted(three):
     model, views, *_ = three
-    assert isinstance(model.core_.model.latent, Collaborative)
-    assert all(isinstance(view, CollaborativeGP) for view in model.core_.model.views)
+    assert isinstance(model.engine_.model.latent, Collaborative)
+    assert all(isinstance(view, CollaborativeGP) for view in model.engine_.model.views)
     assert model.alpha_.shape == (3, 2)
     assert model.latent_mean_.shape == (2 * T, 4 * 2)
     assert model.path("B")[0].shape == model.path()[0].shape == (2 * T, 2)
@@ -98,12 +98,14 @@ def test_several_views_are_predicted_from_the_others(three, private):
 def test_nearest_takes_the_path_of_a_training_sample(three):
     model, views, times, _ = three
     new = model._new({"A": views["A"][:4]}, times[:4], np.repeat("new", 4))
-    mixture = model._mixture(new, ["C"], "nearest", 1)
-    found = np.asarray(mixture.parts.mean)[:, 0, 4:6]
+
+    def paths(private):
+        return model._infer(new.scaled, new.when, [2], {"private": private}).mean[:, 4:6]
+
+    found = paths("nearest")
     train = model.path("C")[0]
     assert np.abs(found[:, None] - train[None]).sum(axis=2).min(axis=1).max() < 1e-12
-    conditional = np.asarray(model._mixture(new, ["C"], "conditional", 1).parts.mean)[:, 0, 4:6]
-    assert np.abs(found - conditional).max() > 1e-6
+    assert np.abs(found - paths("conditional")).max() > 1e-6
 
 
 @pytest.mark.long
@@ -159,16 +161,16 @@ def test_parts_compose():
     """Collaborative paths with plain mappings, MRD and one view with collaborative mappings."""
     views, times, sequence = make_views("AB")
     plain = McGPDS(2, n_local=0, **OPTIONS).fit(views, times=times, sequences=sequence)
-    assert isinstance(plain.core_.model.latent, Collaborative)
-    assert all(type(view) is CollapsedGP for view in plain.core_.model.views)
+    assert isinstance(plain.engine_.model.latent, Collaborative)
+    assert all(type(view) is CollapsedGP for view in plain.engine_.model.views)
     mixed = MRD(2, n_local={"A": 1}, n_restarts=1, **OPTIONS).fit(views)
-    kinds = [type(view) for view in mixed.core_.model.views]
+    kinds = [type(view) for view in mixed.engine_.model.views]
     assert kinds == [CollaborativeGP, CollapsedGP]
-    assert isinstance(mixed.core_.model.latent, StandardNormal)
+    assert isinstance(mixed.engine_.model.latent, StandardNormal)
     assert mixed.predict({"A": views["A"][:3]}, "B").shape == (3, 4)
     single = CGPDS(2, **OPTIONS).fit(views["A"], times=times, sequences=sequence)
-    assert isinstance(single.core_.model.latent, Temporal)
-    assert isinstance(single.core_.model.views[0], CollaborativeGP)
+    assert isinstance(single.engine_.model.latent, Temporal)
+    assert isinstance(single.engine_.model.views[0], CollaborativeGP)
     assert single.predict(views["A"][:3]).shape == (3, 4)
 
 

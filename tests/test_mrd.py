@@ -409,7 +409,7 @@ def test_options_by_view(data):
         4, {"left": 12}, kernel={"right": "linear + bias"}, scaling={"left": "column"},
         max_iter=20, random_state=0, signal_check="off",
     ).fit(data[0])  # fmt: skip
-    left, right = model.core_.model.views
+    left, right = model.engine_.model.views
     assert left.inducing.raw.shape == (12, 4)
     assert right.inducing.raw.shape == (50, 4)
     assert isinstance(left.kernel, kernels.RBF)
@@ -470,7 +470,7 @@ def test_clone_and_parameters():
     model = MRD(3, 10, kernel={"a": "linear"}, init="separate")
     again = clone(model)
     assert again.get_params() == model.get_params()
-    assert not hasattr(again, "core_")
+    assert not hasattr(again, "engine_")
 
 
 def test_file_round_trip(model, data, tmp_path):

@@ -38,7 +38,7 @@ def test_rows_are_inferred_independently_of_their_company(curve):
 
 def test_training_rows_keep_their_latent_positions(curve):
     model, _ = curve
-    Y = model.scaling_.undo(model.core_.data[0])
+    Y = model.scaling_.undo(model.engine_.data[0])
     mean, std = model.transform(Y, return_std=True)
     difference = np.abs(mean - model.latent_mean_)[:, model.relevance_ > 0.01]
     assert np.median(difference) < 1e-3
@@ -50,10 +50,10 @@ def test_more_starts_never_lower_the_bound(curve):
     model, new = curve
     scaled = model.scaling_.apply(new)
     scaled[:, 3:] = np.nan
-    latent, posteriors = model.core_.model.latent, model.core_.posteriors
+    latent, posteriors = model.engine_.model.latent, model.engine_.posteriors
     bounds = []
     for n in (1, 4, 12):
-        starts = nearest_rows((scaled,), model.core_.data, n)
+        starts = nearest_rows((scaled,), model.engine_.data, n)
         found = infer_new_points(
             latent.prior(len(scaled)),
             latent.marginals(),
@@ -73,13 +73,13 @@ def test_the_inferred_point_is_a_stationary_maximum(curve):
 
     model, new = curve
     scaled = model.scaling_.apply(new[:5])
-    starts = nearest_rows((scaled,), model.core_.data, 10)
-    prior, train = model.core_.model.latent.prior(5), model.core_.marginals()
-    found = infer_new_points(prior, train, model.core_.posteriors, (scaled,), starts)
-    evidence = row_evidence(model.core_.posteriors[0], scaled, np.ones(scaled.shape, bool))
+    starts = nearest_rows((scaled,), model.engine_.data, 10)
+    prior, train = model.engine_.model.latent.prior(5), model.engine_.marginals
+    found = infer_new_points(prior, train, model.engine_.posteriors, (scaled,), starts)
+    evidence = row_evidence(model.engine_.posteriors[0], scaled, np.ones(scaled.shape, bool))
 
     def bound(q):
-        return np.asarray(evidence(q) - q.kl(model.core_.model.latent.prior(len(q.mean))))
+        return np.asarray(evidence(q) - q.kl(model.engine_.model.latent.prior(len(q.mean))))
 
     np.testing.assert_allclose(bound(found.q), found.bound, atol=1e-7)
     rng = np.random.default_rng(0)

@@ -246,7 +246,7 @@ class TestGPLVM:
         fine, coarse = np.linspace(-reach, reach, 4001), np.linspace(reach, 4.0, 2001)[1:]
         grid = np.concatenate([-coarse[::-1], fine, coarse])[:, None]
         scaled = model.scaling_.apply(rows)
-        density = row_density(model.core_.posteriors[0], scaled)
+        density = row_density(model.engine_.posteriors[0], scaled)
         found, scores = model.transform(rows), model.score_samples(rows)
         exact, step = np.empty(10), 1e-3 * reach
         for n in range(10):
@@ -274,10 +274,10 @@ class TestGPLVM:
         reach = np.ptp(model.latent_mean_)
         grid = np.linspace(-reach, reach, 8001)[:, None]
         x = model.transform(rows)
-        density = row_density(model.core_.posteriors[0], model.scaling_.apply(rows))
-        means, variances = model._moments(0, grid)
+        density = row_density(model.engine_.posteriors[0], model.scaling_.apply(rows))
+        means, variances = model.engine_.at(0, grid)
         _, std = model.predict(rows, return_std=True)
-        plain = model._outputs(0, model._positions(x), True, False, None, None)
+        plain = model.inverse_transform(x, return_std=True)
         exact = np.empty_like(std)
         for n in range(len(rows)):
             log_p = np.asarray(density.take(jnp.full(len(grid), n))(jnp.asarray(grid)))
@@ -322,9 +322,20 @@ class TestGPLVM:
         scattered = np.where(rng.uniform(size=(50, 40)) < 0.2, np.nan, rng.normal(size=(50, 40)))
         with pytest.raises(OptionError, match="set n_inducing"):
             GPLVM().fit(scattered)
-        model = GPLVM(1, tol=1e-2).fit(Y)
-        with pytest.raises(OptionError, match="no uncertainty"):
-            model.inverse_transform(np.zeros((1, 1)), latent_std=0.1)
+
+    def test_uncertain_positions_add_to_the_variance(self, circle):
+        _, Y = circle
+        model = GPLVM(1, tol=1e-2, random_state=0).fit(Y)
+        at = model.latent_mean_[:3]
+        _, sure = model.inverse_transform(at, return_std=True)
+        mean, unsure = model.inverse_transform(at, latent_std=0.1, return_std=True)
+        step = 1e-5
+        slope = (model.inverse_transform(at + step) - model.inverse_transform(at - step)) / step / 2
+        np.testing.assert_allclose(unsure**2, sure**2 + (0.1 * slope) ** 2, rtol=1e-5)
+        x = at + 0.1 * np.random.default_rng(0).standard_normal((20_000, 1, 1))
+        drawn = model.inverse_transform(x.reshape(-1, 1)).reshape(20_000, 3, -1)
+        error = drawn.std(axis=0) / np.sqrt(20_000)
+        assert (np.abs(drawn.mean(axis=0) - mean) < 5 * error + 1e-9).all()
 
 
 class TestViews:
@@ -361,9 +372,9 @@ class TestViews:
         row[0, 2] = np.nan
         x = model.transform({"a": row})
         grid = np.linspace(-4, 4, 4001)[:, None]
-        mean, variance = model._moments(0, grid)
+        mean, variance = model.engine_.at(0, grid)
         there, y = [0, 1, 3], model.scalings_[0].apply(row)[0]
-        psi = np.asarray(model.core_.posteriors[0].columns)[np.ix_(there, there)]
+        psi = np.asarray(model.engine_.posteriors[0].columns)[np.ix_(there, there)]
         slow = [
             multivariate_normal.logpdf(y[there], m[there], v[0] * psi)
             for m, v in zip(mean, variance, strict=True)
@@ -372,7 +383,7 @@ class TestViews:
         assert x[0, 0] == pytest.approx(grid[best, 0], abs=3e-3)
         filled, std = model.impute({"a": row, "b": views["b"][:1]}, return_std=True)
         position, spread = model.transform({"a": row, "b": views["b"][:1]}, return_std=True)
-        mu, cov = model._outputs(0, model._positions(position), False, True, None, None)
+        mu, cov = model._moments(0, model._at(position), std=False, cov=True)
         gain = np.linalg.solve(cov[0][np.ix_(there, there)], cov[0][there, 2])
         assert filled["a"][0, 2] == pytest.approx(mu[0, 2] + (row[0] - mu[0])[there] @ gain)
         given = cov[0][2, 2] - cov[0][there, 2] @ gain  # at the point; which is uncertain itself

@@ -86,13 +86,15 @@ def test_components_add_up_and_are_gp_regressions(problem, tmp_path):
         private = model.component(name, "private")
         whole = model.inverse_transform(model.latent_mean_, name)
         np.testing.assert_allclose(model.scalings_[place].centre + shared + private, whole)
-    posterior = model.core_.posteriors[0]
+    posterior = model.engine_.posteriors[0]
     kernel, Z = posterior.kernel, posterior.Z
     K = np.asarray(kernel.gram(Z)) + float(posterior.noise) * np.eye(60)
     C = np.asarray(kernel.parts[0].gram(Z))
     mean, std = model.component("left", "shared", return_std=True)
     scale = model.scalings_[0].scale
-    np.testing.assert_allclose(mean, C @ np.linalg.solve(K, model.core_.data[0]) * scale, atol=1e-6)
+    np.testing.assert_allclose(
+        mean, C @ np.linalg.solve(K, model.engine_.data[0]) * scale, atol=1e-6
+    )
     slow = np.sqrt(np.maximum(np.diagonal(C - C @ np.linalg.solve(K, C)), 0))
     np.testing.assert_allclose(std[:, 0], slow * scale[0], atol=1e-4)
     assert correlation(model.latent_mean_[:, 0], x[:, 0]) > 0.9

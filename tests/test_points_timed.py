@@ -109,8 +109,8 @@ def test_new_rows_are_placed_at_the_joint_maximum(fitted, series):
     rows[2] = np.nan
     along = {"times": t[new], "sequences": names[new]}
     found = fitted.transform(rows, **along)
-    latent, density = fitted.core_.model.latent, row_density(
-        fitted.core_.posteriors[0], fitted.scaling_.apply(rows)
+    latent, density = fitted.engine_.model.latent, row_density(
+        fitted.engine_.posteriors[0], fitted.scaling_.apply(rows)
     )  # fmt: skip
     trained = fitted.when_
     own = trained.code == 1
@@ -145,14 +145,14 @@ def test_score_is_the_row_density_given_the_path(fitted, series):
     Y, t, names = series
     new = np.flatnonzero((names == "b") & (t >= 6.0))[:3]
     scores = fitted.score_samples(Y[new], times=t[new], sequences=names[new])
-    prior = fitted.core_.model.latent.at(t[new][:, None], np.ones(3, dtype=int))
+    prior = fitted.engine_.model.latent.at(t[new][:, None], np.ones(3, dtype=int))
     rng, n = np.random.default_rng(0), 40_000
     scaled = fitted.scaling_.apply(Y[new])
     for i in range(3):
         x = np.asarray(prior.mean[i]) + np.sqrt(np.asarray(prior.variance[i])) * rng.normal(
             size=(n, 2)
         )
-        density = row_density(fitted.core_.posteriors[0], np.tile(scaled[i], (n, 1)))
+        density = row_density(fitted.engine_.posteriors[0], np.tile(scaled[i], (n, 1)))
         values = np.asarray(density(jnp.asarray(x)))
         slow = values.max() + np.log(np.mean(np.exp(values - values.max())))
         slow -= fitted.scaling_.log_jacobian(scaled[i : i + 1])[0]

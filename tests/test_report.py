@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from manyviews import MRD, BayesianGPLVM, demo
+from manyviews import MRD, BayesianGPLVM
+from manyviews.cli import demo
 from manyviews.errors import DataError, OptionError
 from manyviews.plot.subject import Subject
 from manyviews.report import assess, write_report

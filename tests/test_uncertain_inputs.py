@@ -298,6 +298,6 @@ def test_the_noise_is_free_only_where_it_is_learnt(rng):
     x, y = wave(rng, 20)
     for kind, free in (("known", False), ("column", True)):
         fitted = UncertainGPRegressor(5, input_noise=kind, max_iter=3).fit(x, y, X_std=0.1)
-        named = dict(named_parameters(fitted.core_.model))
+        named = dict(named_parameters(fitted.engine_.model))
         assert named["latent.noise"].free is free
         assert jnp.isfinite(named["latent.noise"].value).all()

@@ -12,19 +12,17 @@ from . import (  # noqa: E402
     linear,
     points,
 )
+from .composed import AutoregressiveGP, GenerativeClassifier, MRDClassifier  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
+from .io import load  # noqa: E402
 from .mixtures import DirichletPCCA, MixturePCCA  # noqa: E402
-from .models import (  # noqa: E402
+from .variational import (  # noqa: E402
     CGPDS,
     MRD,
-    AutoregressiveGP,
     BayesianGPLVM,
-    GenerativeClassifier,
     McGPDS,
-    MRDClassifier,
     UncertainGPRegressor,
 )
-from .models.files import load  # noqa: E402
 
 __version__ = version("manyviews")
 

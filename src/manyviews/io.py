@@ -22,7 +22,7 @@ from safetensors.numpy import save_file
 
 from .errors import FileFormatError, OptionError
 
-FORMAT = "manyviews-model-1"
+FORMAT = "manyviews-model-2"
 
 RECORDS: dict[str, type] = {}
 
@@ -85,6 +85,22 @@ def read(path: str | os.PathLike[str]) -> Any:
         ) from broken
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as broken:
         raise FileFormatError(f"{path} does not hold a complete model: {broken!r}") from broken
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Load a model that :meth:`save` wrote.
+
+    Raises
+    ------
+    FileNotFoundError
+        There is no such file.
+    FileFormatError
+        The file is truncated, altered, foreign, or of a version this one cannot read.
+    """
+    model = read(path)
+    if not hasattr(model, "get_params"):
+        raise FileFormatError(f"{path} holds a {type(model).__name__}, not a model")
+    return model
 
 
 def _digest(tree: str, tensors: dict[str, np.ndarray]) -> str:

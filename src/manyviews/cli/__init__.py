@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from sklearn.utils._param_validation import InvalidParameterError
 
 from ..errors import ManyviewsError, OptionError
 from .console import INTERRUPTED, fail
@@ -49,8 +48,6 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             function(*args, **options)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-        except InvalidParameterError as wrong:
-            raise typer.Exit(fail(OptionError(str(wrong)), bool(options.get("json")))) from wrong
         except (ManyviewsError, FileNotFoundError) as wrong:
             raise typer.Exit(fail(wrong, bool(options.get("json")))) from wrong
 
@@ -263,7 +260,7 @@ def demo(
     ),
 ) -> None:
     """Fit two halves of handwritten digits and write a report: a minute or two."""
-    from ..demo import main as run_demo
+    from .demo import main as run_demo
 
     run_demo(out)
 

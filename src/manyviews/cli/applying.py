@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..data.files import read_views
 from ..errors import DataError, OptionError
-from ..models.files import load
+from ..io import load
 from .console import give, say
 from .loading import Samples, load_samples
 from .settings import RunOptions
@@ -38,7 +38,7 @@ def predict_files(
         options: dict[str, Any] = dict(samples.when())
         if _several(model):
             options["target"] = targets or None
-            options["n_modes"] = n_modes
+            options |= {"n_modes": n_modes} if n_modes > 1 else {}
             options |= {} if private is None else {"private": private}
         elif targets or private or n_modes > 1:
             raise OptionError("--target, --private and --modes are for models of several views")

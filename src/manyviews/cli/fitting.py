@@ -68,7 +68,7 @@ def fit_run(
         "samples": len(kept.names),
         "held_out_samples": 0 if aside is None else len(aside.names),
         "views": list(kept.views),
-        "lower_bound": inner.lower_bound_,
+        "lower_bound": getattr(inner, "lower_bound_", None),
         "active_dimensions": inner.n_active_,
         "signal_to_noise": info.signal_to_noise.tolist(),
         "converged": info.converged,

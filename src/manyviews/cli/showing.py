@@ -8,8 +8,7 @@ from rich.table import Table
 
 from ..data.files import read_column
 from ..errors import OptionError
-from ..io import describe
-from ..models.files import load
+from ..io import describe, load
 from ..plot.subject import Subject
 from ..report import write_report
 from .applying import as_new_data

@@ -17,7 +17,7 @@ LEFT_OUT = 0.01
 
 
 class PlainGenerator:
-    """A view by the model's own ``inverse_transform``: for linear models, which are quick."""
+    """A view by the model's own ``inverse_transform``: of any model."""
 
     def __init__(self, subject: Subject, view: str, columns: list[int]):
         self.subject, self.view, self.columns = subject, view, columns
@@ -96,8 +96,8 @@ Generator = PlainGenerator | ViewGenerator
 def generator_of(subject: Subject, view: str, columns: list[int]) -> Generator:
     """The fast generator of a sparse GP, or for any other model what it says itself."""
     model, place = subject.model, subject.names.index(view)
-    posteriors = getattr(model.core_, "posteriors", None)
-    if posteriors is None:
+    posteriors = getattr(model.engine_, "posteriors", None)
+    if posteriors is None or not isinstance(posteriors[place], GPPosterior):
         return PlainGenerator(subject, view, columns)
     scaling = model.scaling_ if subject.single else model.scalings_[place]
     return ViewGenerator(posteriors[place], scaling, columns)

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import DataError, OptionError
-from ..models.base import ACTIVE_THRESHOLD
+from ..fitted.segmentation import ACTIVE_THRESHOLD
 from .labels import Labels, colour_labels
 from .views import Shapes, views_of
 
@@ -34,6 +34,11 @@ class Scene:
         if not hasattr(type(model), "inverse_transform"):
             raise OptionError(f"a {type(model).__name__} has no latent space to walk in")
         check_is_fitted(model)
+        if model.engine_.positions.cluster is not None:
+            raise OptionError(
+                f"every cluster of a {type(model).__name__} has a latent space of its own: there "
+                "is none to walk in"
+            )
         self.kind = type(model).__name__
         self.mean, self.std = model.latent_mean_, model.latent_std_
         self.relevance = np.atleast_2d(np.asarray(model.relevance_))

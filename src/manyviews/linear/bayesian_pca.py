@@ -4,13 +4,12 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 
 from ..io import register_record
-from .estimator import fit_info, refuse_thin_columns
-from .one_table import LinearTable
-from .ppca import TABLE_CONSTRAINTS
+from ..shells.options import one_of
+from .fitting import TABLE, adopt, fit_info, refuse_thin_columns
 from .starts import starting_positions
+from .table import LinearTable
 from .variational import variational_factors
 
 
@@ -52,10 +51,7 @@ class BayesianPCA(LinearTable):
     2
     """
 
-    _parameter_constraints = {
-        **TABLE_CONSTRAINTS,
-        "noise": [StrOptions({"shared", "column"})],
-    }
+    _options = {**TABLE, "noise": (one_of("shared", "column"),)}
 
     def __init__(
         self,
@@ -86,5 +82,4 @@ class BayesianPCA(LinearTable):
             shared_noise=self.noise == "shared", max_iter=self.max_iter, tol=self.tol,
         )  # fmt: skip
         info = fit_info(found.bounds, found.seconds, found.converged)
-        self.relevance_ = self._publish(found.model, [Y], info)[0]
-        return self
+        return adopt(self, found.model, [Y], info)

@@ -1,18 +1,33 @@
 """Canonical correlation analysis of two or more views, regularised if need be (001 §2.5.3)."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
+from sklearn.utils.validation import check_is_fitted
 
 from ..io import register_record
-from .canonical import CanonicalEstimator
+from .canonical import CanonicalModel
+from .canonical_engine import Projection
 from .closed_form import canonical_directions, ridge_of
-from .pcca import REGULARISATION, VIEWS_CONSTRAINTS, shared_components
+from .fitting import REGULARISATION, VIEWS
+from .pcca import shared_components
 
 
 @register_record
-class CCA(CanonicalEstimator):
+@dataclass(frozen=True)
+class LinearProjection(Projection):
+    """z_k = y_k U_k."""
+
+    directions: tuple[np.ndarray, ...]
+
+    def variates(self, view: int, rows: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N Q"]:
+        return rows @ self.directions[view]
+
+
+@register_record
+class CCA(CanonicalModel):
     """Directions in which the views are most correlated.
 
     For two views the SVD of Σ₁₁^-½ Σ₁₂ Σ₂₂^-½; for more, the directions of the largest sum of
@@ -55,11 +70,7 @@ class CCA(CanonicalEstimator):
     array([0.7])
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **VIEWS_CONSTRAINTS,
-        "regularisation": REGULARISATION,
-        "random_state": ["random_state"],
-    }
+    _options = {**VIEWS, "regularisation": REGULARISATION}
 
     def __init__(
         self,
@@ -83,10 +94,13 @@ class CCA(CanonicalEstimator):
         choices = self._by_view(self.regularisation, "regularisation", 0.0)
         ridges = [ridge_of(Y, choice) for Y, choice in zip(tables, choices, strict=True)]
         found = canonical_directions(tables, n_components, ridges, self.view_names_)
-        self.directions_ = tuple(found.directions)
         self.canonical_correlations_ = found.correlations
-        self._publish(tables)
-        return self
+        return self._take(tables, LinearProjection(tuple(found.directions)))
 
-    def _variates(self, view: int, rows: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N Q"]:
-        return rows @ self.directions_[view]
+    @property
+    def directions_(self) -> tuple[Float[np.ndarray, "D Q"], ...]:
+        """Columns x components of every view (scaled), of unit variance."""
+        check_is_fitted(self)
+        projection = self.engine_.projection
+        assert isinstance(projection, LinearProjection)
+        return projection.directions

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .._runtime import single_threaded_blas
-from .emission import CorrelatedNoise, Emission, IndependentNoise, Latent, second_moments
+from ..fitted import Positions
+from .emission import CorrelatedNoise, Emission, IndependentNoise, second_moments
 from .gaussian import LinearGaussian, independent
 from .patterns import Tables, distinct, find_patterns, members
 
@@ -81,7 +82,7 @@ def expectation_maximisation(
 def _maximise(
     tables: Tables,
     model: LinearGaussian,
-    q: Latent,
+    q: Positions,
     rows: Sequence[np.ndarray],
     weights: Sequence[float],
     shared_variance: bool,
@@ -123,7 +124,7 @@ def _absorb(view: Emission, centre: np.ndarray, L: np.ndarray) -> Emission:
 
 def _independent_step(
     Y: Float[np.ndarray, "N D"],
-    q: Latent,
+    q: Positions,
     moments: Float[np.ndarray, "N M"],
     shared_variance: bool,
     floor: float,
@@ -148,7 +149,7 @@ def _independent_step(
 def _correlated_step(
     Y: Float[np.ndarray, "N D"],
     view: CorrelatedNoise,
-    q: Latent,
+    q: Positions,
     moments: Float[np.ndarray, "N M"],
     rows: np.ndarray,
     weight: float,
@@ -169,7 +170,7 @@ def _correlated_step(
         B, G, rest = view.conditional(~lost)
         known = filled[np.ix_(places, ~lost)] - view.mean[~lost]
         filled[np.ix_(places, lost)] = view.mean[lost] + known @ B.T + X[places, :Q] @ G.T
-        V = q.covariance[q.pattern[rows[places]]].sum(axis=0)
+        V = q.covariance[q.kind[rows[places]]].sum(axis=0)
         own[lost, :Q] += G @ V
         squares[np.ix_(lost, lost)] += G @ V @ G.T + len(places) * rest
     T = moments[rows].sum(axis=0).reshape(Q + 1, Q + 1)

@@ -1,12 +1,13 @@
 """One view of a linear-Gaussian model, y = W x + μ + e, and what its values say of x."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.linalg import solve_triangular
 
+from ..fitted import Positions
 from ..io import register_record
 from .patterns import distinct, members
 
@@ -23,35 +24,6 @@ class Evidence(NamedTuple):
     def raised(self, power: float) -> "Evidence":
         """The evidence of p(y | x) to a power."""
         return Evidence(power * self.precision, power * self.linear, power * self.constant)
-
-
-class Latent(NamedTuple):
-    """Gaussian latent positions; rows with the same values missing share a covariance."""
-
-    mean: Float[np.ndarray, "N Q"]
-    covariance: Float[np.ndarray, "P Q Q"]
-    pattern: Int[np.ndarray, " N"]
-
-    @property
-    def variance(self) -> Float[np.ndarray, "N Q"]:
-        """Marginal variances, row by row."""
-        return np.diagonal(self.covariance, axis1=1, axis2=2)[self.pattern]
-
-    def draw(self, n_samples: int, rng: np.random.RandomState) -> Float[np.ndarray, "S N Q"]:
-        """Positions drawn for every row."""
-        values, vectors = np.linalg.eigh(self.covariance)
-        roots = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        noise = rng.standard_normal((n_samples, *self.mean.shape))
-        return self.mean + np.einsum("nqr,snr->snq", roots[self.pattern], noise)
-
-
-def known_positions(mean: Float[np.ndarray, "N Q"], std: Any = None) -> Latent:
-    """Positions that are known, or known up to a standard deviation."""
-    n_rows, Q = mean.shape
-    if std is None:
-        return Latent(mean, np.zeros((1, Q, Q)), np.zeros(n_rows, int))
-    spread = np.broadcast_to(np.asarray(std, dtype=np.float64), mean.shape)
-    return Latent(mean, spread[:, :, None] ** 2 * np.eye(Q), np.arange(n_rows))
 
 
 @register_record
@@ -96,29 +68,29 @@ class IndependentNoise:
         precision = (seen @ (squares * weights[:, None, None]).reshape(D, -1)).reshape(-1, Q, Q)
         return Evidence(precision, linear, -0.5 * (misfit + (seen @ constant)[pattern]))
 
-    def expected(self, q: Latent) -> Float[np.ndarray, "N D"]:
+    def expected(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """⟨y⟩ at Gaussian positions."""
         return q.mean @ self.loadings.T + self.mean
 
-    def variances(self, q: Latent) -> Float[np.ndarray, "N D"]:
+    def variances(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """Variances of y at Gaussian positions, noise included."""
         return self._signal(q) + self.variance + self._uncertain_loadings(q)
 
-    def covariances(self, q: Latent) -> Float[np.ndarray, "N D D"]:
+    def covariances(self, q: Positions) -> Float[np.ndarray, "N D D"]:
         """Covariances of y across the columns at Gaussian positions, noise included."""
         signal = self.loadings @ q.covariance @ self.loadings.T
         own = self.variance + self._uncertain_loadings(q)
-        return signal[q.pattern] + own[:, :, None] * np.eye(len(self.mean))
+        return signal[q.kind] + own[:, :, None] * np.eye(len(self.mean))
 
     def noise_at(
         self, x: Float[np.ndarray, "S Q"], rng: np.random.RandomState
     ) -> Float[np.ndarray, "S D"]:
         """Draws of y - ⟨y⟩ at known positions."""
-        spread = np.sqrt(self.variances(known_positions(x)))
+        spread = np.sqrt(self.variances(Positions.known(x)))
         return rng.standard_normal((len(x), len(self.mean))) * spread
 
     def fill(
-        self, Y: Float[np.ndarray, "N D"], q: Latent
+        self, Y: Float[np.ndarray, "N D"], q: Positions
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         """Mean and variance of the missing values; columns are independent given x."""
         return self.expected(q), self.variances(q)
@@ -127,13 +99,13 @@ class IndependentNoise:
         """Ψ⁻¹W."""
         return self.loadings / self.variance[:, None]
 
-    def _signal(self, q: Latent) -> Float[np.ndarray, "N D"]:
+    def _signal(self, q: Positions) -> Float[np.ndarray, "N D"]:
         moved = np.einsum(
             "pqr,dr,dq->pd", q.covariance, self.loadings, self.loadings, optimize=True
         )
-        return moved[q.pattern]
+        return moved[q.kind]
 
-    def _uncertain_loadings(self, q: Latent) -> Float[np.ndarray, "N D"]:
+    def _uncertain_loadings(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """Tr Σ_d ⟨x̃x̃ᵀ⟩ with x̃ = (x, 1)."""
         if self.spread is None:
             return np.zeros((len(q.mean), len(self.mean)))
@@ -179,20 +151,20 @@ class CorrelatedNoise:
             constant[rows] = -0.5 * (volume + np.sum(white**2, axis=0))
         return Evidence(precision, linear, constant)
 
-    def expected(self, q: Latent) -> Float[np.ndarray, "N D"]:
+    def expected(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """⟨y⟩ at Gaussian positions."""
         return q.mean @ self.loadings.T + self.mean
 
-    def variances(self, q: Latent) -> Float[np.ndarray, "N D"]:
+    def variances(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """Variances of y at Gaussian positions, noise included."""
         W = self.loadings
         moved = np.einsum("pqr,dr,dq->pd", q.covariance, W, W, optimize=True)
-        return moved[q.pattern] + self.variance
+        return moved[q.kind] + self.variance
 
-    def covariances(self, q: Latent) -> Float[np.ndarray, "N D D"]:
+    def covariances(self, q: Positions) -> Float[np.ndarray, "N D D"]:
         """Covariances of y across the columns at Gaussian positions, noise included."""
         signal = self.loadings @ q.covariance @ self.loadings.T
-        return (signal + self.covariance)[q.pattern]
+        return (signal + self.covariance)[q.kind]
 
     def noise_at(
         self, x: Float[np.ndarray, "S Q"], rng: np.random.RandomState
@@ -201,7 +173,7 @@ class CorrelatedNoise:
         return rng.standard_normal((len(x), len(self.mean))) @ np.linalg.cholesky(self.covariance).T
 
     def fill(
-        self, Y: Float[np.ndarray, "N D"], q: Latent
+        self, Y: Float[np.ndarray, "N D"], q: Positions
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         """Mean and variance of the missing values, given x *and* the row's observed noise."""
         mean, variance = self.expected(q), self.variances(q)
@@ -213,7 +185,7 @@ class CorrelatedNoise:
             B, G, rest = self.conditional(seen)
             gap = Y[np.ix_(rows, seen)] - mean[np.ix_(rows, seen)]
             mean[np.ix_(rows, ~seen)] += gap @ B.T
-            V = q.covariance[q.pattern[rows]]
+            V = q.covariance[q.kind[rows]]
             moved = np.einsum("dq,nqr,dr->nd", G, V, G, optimize=True)
             variance[np.ix_(rows, ~seen)] = np.diagonal(rest) + moved
         return mean, variance
@@ -235,10 +207,10 @@ class CorrelatedNoise:
 Emission = IndependentNoise | CorrelatedNoise
 
 
-def second_moments(q: Latent) -> Float[np.ndarray, "N _"]:
+def second_moments(q: Positions) -> Float[np.ndarray, "N _"]:
     """⟨x̃x̃ᵀ⟩ of x̃ = (x, 1), flattened, row by row."""
     n_rows, Q = q.mean.shape
     extended = np.hstack([q.mean, np.ones((n_rows, 1))])
     moments = extended[:, :, None] * extended[:, None, :]
-    moments[:, :Q, :Q] += q.covariance[q.pattern]
+    moments[:, :Q, :Q] += q.covariance[q.kind]
     return moments.reshape(n_rows, -1)

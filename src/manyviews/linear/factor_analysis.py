@@ -11,10 +11,9 @@ from sklearn.exceptions import ConvergenceWarning as FactorAnalysisWarning
 from ..io import register_record
 from .closed_form import ppca
 from .em import expectation_maximisation
-from .estimator import NOISE_FLOOR, fit_info
+from .fitting import NOISE_FLOOR, TABLE, adopt, fit_info
 from .gaussian import LinearGaussian, independent
-from .one_table import LinearTable
-from .ppca import TABLE_CONSTRAINTS
+from .table import LinearTable
 
 
 @register_record
@@ -44,7 +43,7 @@ class FactorAnalysis(LinearTable):
     (4,)
     """
 
-    _parameter_constraints = TABLE_CONSTRAINTS
+    _options = TABLE
 
     def __init__(
         self,
@@ -76,8 +75,7 @@ class FactorAnalysis(LinearTable):
             info = fit_info(found.trace, found.seconds, found.converged)
         else:
             model, info = self._complete(Y, n_components, floor)
-        self.relevance_ = self._publish(model.canonical(), [Y], info)[0]
-        return self
+        return adopt(self, model.canonical(), [Y], info)
 
     def _complete(self, Y: np.ndarray, n_components: int, floor: float) -> tuple[Any, Any]:
         began = time.perf_counter()

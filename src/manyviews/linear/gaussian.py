@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from ..fitted import Positions
 from ..io import register_record
-from .emission import Emission, IndependentNoise, Latent
+from .emission import Emission, IndependentNoise
 from .patterns import Patterns, Tables, find_patterns
 
 
@@ -34,7 +35,7 @@ class LinearGaussian:
         rows: Tables,
         patterns: Patterns | None = None,
         powers: Sequence[float] | None = None,
-    ) -> tuple[Latent, Float[np.ndarray, " N"]]:
+    ) -> tuple[Positions, Float[np.ndarray, " N"]]:
         """The posterior of x and the log density of every row (NaN is missing).
 
         A power raises a view's density to it: less than one, if its noise is not independent.
@@ -52,12 +53,12 @@ class LinearGaussian:
         )  # fmt: skip
         density = 0.5 * np.sum(h * mean, axis=1) - 0.5 * np.linalg.slogdet(precision)[1][index]
         density = density + sum(part.constant for part in parts)
-        return Latent(mean, covariance, index), density
+        return Positions(mean, covariance, index), density
 
-    def prior(self, n_rows: int) -> Latent:
+    def prior(self, n_rows: int) -> Positions:
         """Where a row without values is."""
         Q = self.n_components
-        return Latent(np.zeros((n_rows, Q)), np.eye(Q)[None], np.zeros(n_rows, int))
+        return Positions(np.zeros((n_rows, Q)), np.eye(Q)[None], np.zeros(n_rows, int))
 
     def rotated(self, R: Float[np.ndarray, "Q Q2"]) -> "LinearGaussian":
         """The same model with x = R x', R orthogonal (loadings must be points)."""

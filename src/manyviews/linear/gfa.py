@@ -1,20 +1,17 @@
 """Group (inter-battery) factor analysis: shared and private factors, linear (000 §2)."""
 
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Bool
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..errors import OptionError
-from ..inference.independence import independent_share
 from ..io import register_record
-from .estimator import fit_info, refuse_thin_columns
-from .many_views import LinearViews
+from ..shells import ViewsModel
+from ..shells.options import BY_VIEW, count, number, one_of
+from .fitting import ITERATIONS, VIEWS, adopt, fit_info, refuse_thin_columns
 from .patterns import Tables
-from .pcca import VIEWS_CONSTRAINTS
 from .starts import starting_positions
 from .variational import variational_factors
 
@@ -22,7 +19,7 @@ LEAST_PER_FACTOR = 3  # complete samples
 
 
 @register_record
-class GroupFactorAnalysis(LinearViews):
+class GroupFactorAnalysis(ViewsModel):
     """What several tables share, and what each has for itself, if all is linear.
 
         y_k = W_k x + μ_k + e_k,   x ~ N(0, I),   w_kdq ~ N(0, 1/α_kq),   e_k ~ N(0, I/τ_k).
@@ -89,15 +86,13 @@ class GroupFactorAnalysis(LinearViews):
     (1, 1, 1)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **VIEWS_CONSTRAINTS,
-        "noise": [StrOptions({"column", "view"})],
-        "learn_from": [StrOptions({"auto", "complete", "all"})],
-        "evidence_power": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"}), dict],
-        "n_restarts": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
+    _options = {
+        **VIEWS,
+        **ITERATIONS,
+        "noise": (one_of("column", "view"),),
+        "learn_from": (one_of("auto", "complete", "all"),),
+        "evidence_power": (number(0, 1, "right"), one_of("auto"), BY_VIEW),
+        "n_restarts": (count(),),
     }
 
     def __init__(
@@ -149,8 +144,7 @@ class GroupFactorAnalysis(LinearViews):
         info = fit_info(
             best.bounds, seconds, best.converged, [result.bounds[-1] for result in results]
         )
-        self.relevance_values_ = self._publish(best.model, tables, info, rows=self.learnt_from_)
-        return self
+        return adopt(self, best.model, tables, info, rows=self.learnt_from_)
 
     def _learning_rows(self, tables: Tables, n_components: int) -> Bool[np.ndarray, " N"]:
         """The samples that the loadings are learnt from."""
@@ -166,20 +160,8 @@ class GroupFactorAnalysis(LinearViews):
             return present
         return np.ones(n_samples, dtype=bool)
 
-    def _powers(self) -> list[float] | None:
-        asked = self._by_view(self.evidence_power, "evidence_power", 1.0)
-        if all(power == 1.0 for power in asked):
-            return None
-        model, data = self.core_.model, self.core_.data
-        q = model.infer(data)[0]
-        powers = []
-        for view, Y, power in zip(model.views, data, asked, strict=True):
-            if power == "auto":
-                power = independent_share(Y - view.expected(q))
-            elif isinstance(power, str) or not 0.0 < power <= 1.0:
-                raise OptionError(f"evidence_power must be 'auto' or lie in (0, 1], got {power!r}")
-            powers.append(float(power))
-        return powers
+    def _inference(self) -> dict[str, Any]:
+        return {"evidence_power": self._by_view(self.evidence_power, "evidence_power", 1.0)}
 
 
 InterBatteryFactorAnalysis = GroupFactorAnalysis

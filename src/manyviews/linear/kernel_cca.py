@@ -1,25 +1,45 @@
 """Kernel CCA: centred, regularised, with variates of new samples (001 §2.5.5)."""
 
-from numbers import Real
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 from sklearn.preprocessing import KernelCenterer
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from ..errors import OptionError
 from ..io import register_record
-from .canonical import CanonicalEstimator
+from ..shells.options import BY_VIEW, number, one_of
+from .canonical import CanonicalModel
+from .canonical_engine import Projection
 from .closed_form import canonical_directions
-from .pcca import VIEWS_CONSTRAINTS
+from .fitting import VIEWS
 
 NULL_SPACE = 1e-10  # of a kernel's largest eigenvalue; below, a direction is rounding error
 
 
 @register_record
-class KernelCCA(CanonicalEstimator):
+@dataclass(frozen=True)
+class KernelProjection(Projection):
+    """z = k̃_* α with k̃ centred by the training samples."""
+
+    rows: tuple[np.ndarray, ...]
+    kernels: tuple[str, ...]
+    gammas: tuple[float, ...]
+    kernel_means: tuple[np.ndarray, ...]
+    dual: tuple[np.ndarray, ...]
+
+    def variates(self, view: int, rows: Float[np.ndarray, "M D"]) -> Float[np.ndarray, "M Q"]:
+        K = kernel_matrix(rows, self.rows[view], self.kernels[view], self.gammas[view])
+        means = self.kernel_means[view]
+        centred = K - K.mean(axis=1, keepdims=True) - means + means.mean()
+        return centred @ self.dual[view]
+
+
+@register_record
+class KernelCCA(CanonicalModel):
     """CCA between features of the views that a kernel implies.
 
     z_i = K_i α_i with centred kernels, and ρ the largest correlation under
@@ -67,12 +87,11 @@ class KernelCCA(CanonicalEstimator):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **VIEWS_CONSTRAINTS,
-        "kernel": [StrOptions(set(PAIRWISE_KERNEL_FUNCTIONS)), dict],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"}), dict],
-        "regularisation": [Interval(Real, 0, None, closed="neither"), dict],
-        "random_state": ["random_state"],
+    _options = {
+        **VIEWS,
+        "kernel": (one_of(*PAIRWISE_KERNEL_FUNCTIONS), BY_VIEW),
+        "gamma": (number(0, closed="neither"), one_of("median"), BY_VIEW),
+        "regularisation": (number(0, closed="neither"), BY_VIEW),
     }
 
     def __init__(
@@ -97,19 +116,17 @@ class KernelCCA(CanonicalEstimator):
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of complete tables, or a MuData object."""
         tables = self._prepare(views)
-        self.kernels_ = tuple(self._by_view(self.kernel, "kernel", "rbf"))
+        kernels = self._by_view(self.kernel, "kernel", "rbf")
         choices = self._by_view(self.gamma, "gamma", "median")
-        self.gammas_ = tuple(
+        gammas = [
             median_gamma(Y) if choice == "median" else float(choice)
             for Y, choice in zip(tables, choices, strict=True)
-        )
+        ]
         shares = self._by_view(self.regularisation, "regularisation", 0.02)
-        self.fitted_rows_ = tuple(tables)
-        self.kernel_means_: tuple[np.ndarray, ...] = ()
-        features, maps, ridges = [], [], []
-        for view, (Y, share) in enumerate(zip(tables, shares, strict=True)):
-            K = self._kernel(view, Y)
-            self.kernel_means_ += (K.mean(axis=0),)
+        features, maps, ridges, means = [], [], [], []
+        for Y, kind, gamma, share in zip(tables, kernels, gammas, shares, strict=True):
+            K = kernel_matrix(Y, Y, kind, gamma)
+            means.append(K.mean(axis=0))
             K = KernelCenterer().fit_transform(K)
             values, vectors = np.linalg.eigh(K)
             kept = values > NULL_SPACE * values[-1]
@@ -125,23 +142,26 @@ class KernelCCA(CanonicalEstimator):
         n_components = min(2, narrow) if self.n_components is None else int(self.n_components)
         found = canonical_directions(features, n_components, ridges, self.view_names_)
         self.canonical_correlations_ = found.correlations
-        self.dual_ = tuple(M @ U for M, U in zip(maps, found.directions, strict=True))
-        self._publish(tables)
-        return self
-
-    def _kernel(self, view: int, rows: Float[np.ndarray, "M D"]) -> Float[np.ndarray, "M N"]:
-        kind = self.kernels_[view]
-        options = {"gamma": self.gammas_[view]}
-        return pairwise_kernels(
-            rows, self.fitted_rows_[view], metric=kind, filter_params=True, **options
+        dual = tuple(M @ U for M, U in zip(maps, found.directions, strict=True))
+        projection = KernelProjection(
+            tuple(tables), tuple(kernels), tuple(gammas), tuple(means), dual
         )
+        return self._take(tables, projection)
 
-    def _variates(self, view: int, rows: Float[np.ndarray, "M D"]) -> Float[np.ndarray, "M Q"]:
-        """k̃_* α with k̃ centred by the training samples."""
-        K = self._kernel(view, rows)
-        means = self.kernel_means_[view]
-        centred = K - K.mean(axis=1, keepdims=True) - means + means.mean()
-        return centred @ self.dual_[view]
+    @property
+    def dual_(self) -> tuple[Float[np.ndarray, "N Q"], ...]:
+        """α of every view, samples x components."""
+        check_is_fitted(self)
+        projection = self.engine_.projection
+        assert isinstance(projection, KernelProjection)
+        return projection.dual
+
+
+def kernel_matrix(
+    rows: Float[np.ndarray, "M D"], others: Float[np.ndarray, "N D"], kind: str, gamma: float
+) -> Float[np.ndarray, "M N"]:
+    """One of scikit-learn's kernels between rows."""
+    return pairwise_kernels(rows, others, metric=kind, filter_params=True, gamma=gamma)
 
 
 def median_gamma(Y: Float[np.ndarray, "N D"]) -> float:

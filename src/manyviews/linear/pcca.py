@@ -2,31 +2,24 @@
 
 import time
 from collections.abc import Sequence
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import DataError, OptionError
 from ..io import register_record
+from ..shells import ViewsModel
+from ..shells.options import one_of
 from .closed_form import balanced, model_correlations, pcca, ridge_of
 from .em import expectation_maximisation
-from .estimator import NOISE_FLOOR, fit_info
-from .many_views import LinearViews
-
-VIEWS_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_components": [Interval(Integral, 1, None, closed="left"), None],
-    "scaling": [StrOptions({"view", "column", "none"}), dict],
-    "align": [StrOptions({"union", "intersection"})],
-}
-REGULARISATION = [Interval(Real, 0, None, closed="left"), StrOptions({"auto"}), dict]
+from .engine import LinearEngine
+from .fitting import ITERATIONS, NOISE_FLOOR, REGULARISATION, VIEWS, adopt, fit_info
 
 
 @register_record
-class ProbabilisticCCA(LinearViews):
+class ProbabilisticCCA(ViewsModel):
     """What views share, each with noise of a full covariance of its own.
 
         y_k = W_k x + μ_k + e_k,   x ~ N(0, I),   e_k ~ N(0, Ψ_k),   Ψ_k full.
@@ -73,14 +66,13 @@ class ProbabilisticCCA(LinearViews):
     (5, 2)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **VIEWS_CONSTRAINTS,
-        "method": [StrOptions({"auto", "closed", "em"})],
+    _options = {
+        **VIEWS,
+        **ITERATIONS,
+        "method": (one_of("auto", "closed", "em"),),
         "regularisation": REGULARISATION,
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
     }
+    engine_: LinearEngine
 
     def __init__(
         self,
@@ -129,8 +121,7 @@ class ProbabilisticCCA(LinearViews):
             )
             model = balanced(found.model) if len(tables) == 2 else found.model
             info = fit_info(found.trace, time.perf_counter() - began, found.converged)
-        self.relevance_values_ = self._publish(model.canonical(), tables, info)
-        return self
+        return adopt(self, model.canonical(), tables, info)
 
     @property
     def canonical_correlations_(self) -> Float[np.ndarray, " Q"]:
@@ -138,7 +129,7 @@ class ProbabilisticCCA(LinearViews):
         check_is_fitted(self)
         if len(self.view_names_) != 2:
             raise OptionError("canonical correlations are between two views; see CCA for more")
-        return model_correlations(self.core_.model)
+        return model_correlations(self.engine_.model)
 
 
 def shared_components(asked: int | None, tables: Sequence[np.ndarray], names: Sequence[str]) -> int:

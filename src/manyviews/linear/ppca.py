@@ -1,26 +1,16 @@
 """Probabilistic PCA: one noise variance for all columns (001 §2.4.2)."""
 
 import time
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..io import register_record
 from .closed_form import ppca
 from .em import expectation_maximisation
-from .estimator import NOISE_FLOOR, fit_info
-from .one_table import LinearTable
-
-TABLE_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_components": [Interval(Integral, 1, None, closed="left"), None],
-    "scaling": [StrOptions({"view", "column", "none"})],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "tol": [Interval(Real, 0, None, closed="left")],
-    "random_state": ["random_state"],
-}
+from .fitting import NOISE_FLOOR, TABLE, adopt, fit_info
+from .table import LinearTable
 
 
 @register_record
@@ -58,7 +48,7 @@ class PPCA(LinearTable):
     (3, 2)
     """
 
-    _parameter_constraints = TABLE_CONSTRAINTS
+    _options = TABLE
 
     def __init__(
         self,
@@ -95,5 +85,4 @@ class PPCA(LinearTable):
             model = start
             likelihood = float(model.infer([Y])[1].sum())
             info = fit_info([likelihood], time.perf_counter() - began, True)
-        self.relevance_ = self._publish(model.canonical(), [Y], info)[0]
-        return self
+        return adopt(self, model.canonical(), [Y], info)

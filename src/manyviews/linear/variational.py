@@ -8,7 +8,8 @@ from jaxtyping import Float
 from scipy.special import digamma, gammaln, polygamma
 
 from .._runtime import single_threaded_blas
-from .emission import IndependentNoise, Latent, second_moments
+from ..fitted import Positions
+from .emission import IndependentNoise, second_moments
 from .gaussian import LinearGaussian
 from .patterns import Tables, find_patterns
 from .rotation import best_rotation
@@ -65,7 +66,7 @@ class Loadings:
         """⟨α⟩, the precision of every factor's loadings."""
         return (SHAPE + 0.5 * len(self.mean)) / self.alpha_rate
 
-    def update(self, q: Latent, moments: Float[np.ndarray, "N M"]) -> None:
+    def update(self, q: Positions, moments: Float[np.ndarray, "N M"]) -> None:
         """q(W, μ), then q(τ), then q(α)."""
         D, Q1 = self.mean.shape
         tau = self.tau_shape / self.tau_rate
@@ -191,7 +192,7 @@ def variational_factors(
     patterns = find_patterns(tables)
     n_values = sum(int((~np.isnan(Y)).sum()) for Y in tables)
     views = [Loadings.start(Y, Q, shared_noise) for Y in tables]
-    q = Latent(start, 0.1 * np.eye(Q)[None], np.zeros(N, int))
+    q = Positions(start, 0.1 * np.eye(Q)[None], np.zeros(N, int))
     result = VariationalResult(LinearGaussian(()))
     calm = 0
     for iteration in range(max_iter + 1):
@@ -215,12 +216,12 @@ def variational_factors(
     return result
 
 
-def _rotate(views: list[Loadings], q: Latent, n_samples: int) -> None:
+def _rotate(views: list[Loadings], q: Positions, n_samples: int) -> None:
     """Rotate the loadings; q(x), which follows from them, is inferred next."""
     Q = q.mean.shape[1]
     if views[0].mean.shape[1] != Q + 1:
         return  # factors have just been dropped: q(x) has them still
-    counts = np.bincount(q.pattern, minlength=len(q.covariance))
+    counts = np.bincount(q.kind, minlength=len(q.covariance))
     spread = q.mean.T @ q.mean + np.tensordot(counts.astype(float), q.covariance, axes=1)
     powers = [view.power()[:Q, :Q] for view in views]
     sizes = [len(view.mean) for view in views]
@@ -229,7 +230,7 @@ def _rotate(views: list[Loadings], q: Latent, n_samples: int) -> None:
         view.transform(R)
 
 
-def _drop(views: list[Loadings], q: Latent) -> bool:
+def _drop(views: list[Loadings], q: Positions) -> bool:
     """Leave out factors that no view has a use for; one always stays."""
     scale = np.mean(q.mean**2, axis=0)
     shares = np.stack(

@@ -1,25 +1,27 @@
 """A Dirichlet process mixture of probabilistic CCA, by Gibbs sampling or variationally."""
 
+import time
 import warnings
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ConvergenceWarning, OptionError
+from ..inference.diagnostics import FitInfo
 from ..io import register_record
+from ..shells.options import NONE, VERBOSE, count, number, one_of
 from .chains import ChainOptions, first_state, run_chain
 from .convergence import as_inference_data, split_r_hat, summary
+from .engine import MixtureEngine
 from .gibbs import SweepOptions
 from .hierarchy import make_prior
 from .joint import JointMixture, average
+from .model import OPTIONS, MixtureModel
 from .partitions import representative, similarity
-from .protocol import MixtureEstimator
 from .starts import kmeans_labels, local_pcca
 from .variational import fit_variational
 
@@ -29,7 +31,7 @@ LARGEST_R_HAT = 1.1
 
 
 @register_record
-class DirichletPCCA(MixtureEstimator):
+class DirichletPCCA(MixtureModel):
     """A mixture of PCCA that finds its number of clusters (001 §5.3-5.5).
 
     The clusters of :class:`~manyviews.MixturePCCA`, infinitely many of them in principle, with
@@ -84,31 +86,24 @@ class DirichletPCCA(MixtureEstimator):
     trace_ : dict of ndarray of shape (n_chains, n_sweeps)
         Number of clusters, concentration α₀, log likelihood, … of every sweep.
     assignments_ : ndarray of shape (n_kept, n_samples)
-    bound_trace_ : list of float
+    lower_bound_, bound_trace_
         Variational inference only.
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "inference": [StrOptions({"gibbs", "variational"})],
-        "n_chains": [Interval(Integral, 1, None, closed="left")],
-        "n_sweeps": [Interval(Integral, 2, None, closed="left")],
-        "burn_in": [Interval(Integral, 0, None, closed="left"), None],
-        "thin": [Interval(Integral, 1, None, closed="left")],
-        "n_auxiliary": [Interval(Integral, 1, None, closed="left")],
-        "move_rate": [Interval(Real, 0, 1, closed="both")],
-        "start": [StrOptions({"spread", "one"})],
-        "loading_mean_precision": [Interval(Real, 0, None, closed="neither")],
-        "max_clusters": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_restarts": [Interval(Integral, 1, None, closed="left")],
-        "scaling": [StrOptions({"view", "column", "none"})],
-        "align": [StrOptions({"union", "intersection"})],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
+    _options = {
+        **OPTIONS,
+        "inference": (one_of("gibbs", "variational"),),
+        "n_chains": (count(),),
+        "n_sweeps": (count(2),),
+        "burn_in": (count(0), NONE),
+        "thin": (count(),),
+        "n_auxiliary": (count(),),
+        "move_rate": (number(0, 1),),
+        "start": (one_of("spread", "one"),),
+        "loading_mean_precision": (number(0, closed="neither"),),
+        "max_clusters": (count(),),
+        "verbose": (VERBOSE,),
     }
-    clusters_: JointMixture
 
     def __init__(
         self,
@@ -152,8 +147,10 @@ class DirichletPCCA(MixtureEstimator):
         self.verbose = verbose
 
     @property
-    def _clusters(self) -> JointMixture:
-        return self.clusters_
+    def clusters_(self) -> JointMixture:
+        """The components of the clustering that stands for all kept ones."""
+        check_is_fitted(self)
+        return self.engine_.told
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object.
@@ -161,14 +158,13 @@ class DirichletPCCA(MixtureEstimator):
         NaN is missing: sampled along with everything else by Gibbs, refused by the variational
         version.
         """
-        self._validate_params()
-        Y = self._read(views)
-        rng = check_random_state(self.random_state)
-        tables = [Y[:, self._span(place)] for place in range(len(self.view_names_))]
+        tables, began = self._read(views), time.perf_counter()
+        Y, rng = np.concatenate(tables, axis=1), check_random_state(self.random_state)
         if self.inference == "variational":
             self._fit_variational(Y, tables, rng)
         else:
             self._fit_gibbs(Y, tables, rng)
+        self.fit_info_.seconds = time.perf_counter() - began
         return self
 
     def _fit_gibbs(
@@ -184,29 +180,31 @@ class DirichletPCCA(MixtureEstimator):
         missing = holes if any(hole.any() for hole in holes) else None
         filled = [np.where(h, np.nanmean(t, axis=0), t) for h, t in zip(holes, tables, strict=True)]
         chains = []
-        for number in range(self.n_chains):
-            size = 1 if self.start == "one" else START_SIZES[number % len(START_SIZES)]
+        for chain in range(self.n_chains):
+            size = 1 if self.start == "one" else START_SIZES[chain % len(START_SIZES)]
             labels = kmeans_labels(Y, min(size, len(Y)), rng)
             local = local_pcca(Y, labels, self._sizes(), self.n_components, RIDGE)
             state = first_state(filled, labels, local, prior, rng)
             seed = int(rng.randint(2**31 - 1))
             chains.append(
-                run_chain(seed, state, filled, missing, prior, options, self._report(number))
+                run_chain(seed, state, filled, missing, prior, options, self._report(chain))
             )
         self.trace_ = {
             name: np.stack([chain.trace[name] for chain in chains]) for name in chains[0].trace
         }
         mixtures = [mixture for chain in chains for mixture in chain.mixtures]
         self.assignments_ = np.concatenate([chain.assignments for chain in chains])
-        self.mixture_ = average(mixtures)
         chosen = representative(self.assignments_)
         self.labels_ = self.assignments_[chosen]
-        self.clusters_ = _without_last(mixtures[chosen])
+        told = _without_last(mixtures[chosen])
+        engine = MixtureEngine(tuple(tables), average(mixtures), told)
+        self._adopt(engine, FitInfo(converged=True), n_iter=self.n_sweeps)
         self.burn_in_ = burn_in
         sizes = self.n_clusters_posterior()
         self.n_clusters_ = int(sizes.index[int(sizes.argmax())])
         if self.n_chains > 1:
             r_hat = split_r_hat(self.trace_["log_likelihood"][:, burn_in:])
+            self.fit_info_.converged = bool(r_hat <= LARGEST_R_HAT)
             if r_hat > LARGEST_R_HAT:
                 warnings.warn(
                     f"the chains do not agree (R-hat of the log likelihood {r_hat:.2f}, of which "
@@ -229,9 +227,14 @@ class DirichletPCCA(MixtureEstimator):
             tables, prior, self.n_components, min(self.max_clusters, len(Y)),
             n_restarts=self.n_restarts, max_iter=self.max_iter, tol=float(self.tol), rng=rng,
         )  # fmt: skip
-        self.mixture_, self.clusters_ = found.predictive, found.clusters
+        info = FitInfo(
+            bound_trace=np.array(found.bounds),
+            converged=found.converged,
+            restart_bounds=[float(found.bounds[-1])],
+        )
+        engine = MixtureEngine(tuple(tables), found.predictive, found.clusters)
+        self._adopt(engine, info, float(found.bounds[-1]), len(found.bounds))
         self.labels_, self.bound_trace_ = found.labels, found.bounds
-        self.lower_bound_ = found.bounds[-1]
         self.n_clusters_ = len(np.unique(found.labels))
         if not found.converged:
             warnings.warn(

@@ -6,21 +6,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
-from ..io import register_record
 from .canonical import canonical_pcca, same_view
 from .joint import JointMixture, patterns
 
 EMPTY = 1e-8  # samples; a component with fewer keeps its parameters
-
-
-@register_record
-@dataclass
-class EMInfo:
-    """What happened: the penalised log likelihood per iteration, and of every restart."""
-
-    objective_trace: list[float]
-    restart_objectives: list[float]
-    converged: bool
 
 
 @dataclass(frozen=True)

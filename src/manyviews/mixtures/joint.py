@@ -83,21 +83,31 @@ class JointMixture:
                     covariances,
                 )
 
+    def posterior(
+        self, Y: Float[np.ndarray, "N D"]
+    ) -> tuple[Float[np.ndarray, "N K Q"], Float[np.ndarray, "P K Q Q"], Int[np.ndarray, " N"]]:
+        """Mean of x given y_o under every component, and its covariance (001 §2.2.1).
+
+        Rows that miss the same columns share covariances: the last answer says which row has which.
+        """
+        n_clusters, _, Q = self.loadings.shape
+        mean, which = np.zeros((len(Y), n_clusters, Q)), np.zeros(len(Y), int)
+        covariances = []
+        for place, (seen, rows) in enumerate(patterns(~np.isnan(Y))):
+            whitening = self._whitening(seen)
+            white_loadings = whitening.inverse_factor @ self.loadings[:, seen]
+            covariances.append(np.eye(Q) - white_loadings.transpose(0, 2, 1) @ white_loadings)
+            white = whitening.apply(Y[rows][:, seen])
+            mean[rows], which[rows] = (white @ white_loadings).transpose(1, 0, 2), place
+        return mean, np.stack(covariances), which
+
     def latent(
         self, Y: Float[np.ndarray, "N D"]
     ) -> tuple[Float[np.ndarray, "N K Q"], Float[np.ndarray, "N K Q"]]:
-        """Mean and standard deviation of x given y_o, under every component (001 §2.2.1)."""
-        n_clusters, _, n_components = self.loadings.shape
-        mean = np.zeros((len(Y), n_clusters, n_components))
-        std = np.zeros_like(mean)
-        for seen, rows in patterns(~np.isnan(Y)):
-            whitening = self._whitening(seen)
-            white_loadings = whitening.inverse_factor @ self.loadings[:, seen]
-            variance = 1.0 - np.sum(white_loadings**2, axis=1)
-            white = whitening.apply(Y[rows][:, seen])
-            mean[rows] = (white @ white_loadings).transpose(1, 0, 2)
-            std[rows] = np.sqrt(np.maximum(variance, 0.0))
-        return mean, std
+        """Mean and standard deviation of x given y_o, under every component."""
+        mean, covariance, which = self.posterior(Y)
+        variance = np.diagonal(covariance, axis1=2, axis2=3)
+        return mean, np.sqrt(np.maximum(variance, 0.0))[which]
 
     def columns(self, chosen: Int[np.ndarray, " E"]) -> "JointMixture":
         """The marginal mixture of some columns."""

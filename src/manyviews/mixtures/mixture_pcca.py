@@ -1,24 +1,26 @@
 """A mixture of probabilistic CCA by expectation-maximisation."""
 
+import time
 import warnings
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..errors import ConvergenceWarning, DataError, OptionError
+from ..inference.diagnostics import FitInfo
 from ..io import register_record
-from .em import EMInfo, fit_em
-from .protocol import MixtureEstimator
+from ..shells.options import count, number, one_of
+from .em import fit_em
+from .engine import MixtureEngine
+from .model import OPTIONS, MixtureModel
 from .starts import kmeans_labels, local_pcca
 
 SMALLEST_RIDGE = 1e-9
 
 
 @register_record
-class MixturePCCA(MixtureEstimator):
+class MixturePCCA(MixtureModel):
     """Several views that are related linearly, but differently in different clusters (001 §5.2).
 
     In cluster k every view i is y_i = W_ik x + μ_ik + n_i, with x ~ N(0, I) shared by the views
@@ -55,7 +57,9 @@ class MixturePCCA(MixtureEstimator):
         Weights, means, loadings and noise of the scaled columns, all views side by side.
     objective_ : float
         Penalised log likelihood of the scaled data.
-    fit_info_ : EMInfo
+    lower_bound_ : float
+        The same in the units of the data.
+    fit_info_ : FitInfo
 
     Examples
     --------
@@ -70,19 +74,12 @@ class MixturePCCA(MixtureEstimator):
     (3, 2)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "m_step": [StrOptions({"auto", "em", "closed-form"})],
-        "regularisation": [Interval(Real, 0, None, closed="left")],
-        "scaling": [StrOptions({"view", "column", "none"})],
-        "align": [StrOptions({"union", "intersection"})],
-        "n_restarts": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
+    _options = {
+        **OPTIONS,
+        "n_clusters": (count(),),
+        "m_step": (one_of("auto", "em", "closed-form"),),
+        "regularisation": (number(0),),
     }
-    fit_info_: EMInfo
 
     def __init__(
         self,
@@ -111,11 +108,11 @@ class MixturePCCA(MixtureEstimator):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
-        self._validate_params()
-        Y = self._read(views)
+        tables = self._read(views)
+        Y = np.concatenate(tables, axis=1)
         if self.n_clusters > len(Y):
             raise DataError(f"n_clusters={self.n_clusters}, but there are {len(Y)} samples")
-        sizes = self._sizes()
+        sizes, began = self._sizes(), time.perf_counter()
         if self.m_step == "closed-form" and len(sizes) > 2:
             raise OptionError(
                 "m_step='closed-form' is there for two views; use 'em' (or 'auto') for more"
@@ -134,10 +131,17 @@ class MixturePCCA(MixtureEstimator):
                 )
             )  # fmt: skip
         objectives = [trace[-1] for _, trace, _ in results]
-        self.mixture_, trace, converged = results[int(np.argmax(objectives))]
-        self.fit_info_ = EMInfo(trace, objectives, converged)
-        self.objective_, self.n_iter_ = trace[-1], len(trace) - 1
-        self.labels_ = self.mixture_.responsibilities(Y).argmax(axis=1)
+        mixture, trace, converged = results[int(np.argmax(objectives))]
+        info = FitInfo(
+            bound_trace=np.array(trace),
+            seconds=time.perf_counter() - began,
+            converged=converged,
+            n_evaluations=len(trace),
+            restart_bounds=[float(objective) for objective in objectives],
+        )
+        self._adopt(MixtureEngine(tuple(tables), mixture), info, trace[-1], len(trace) - 1)
+        self.objective_ = trace[-1]
+        self.labels_ = mixture.responsibilities(Y).argmax(axis=1)
         if not converged:
             warnings.warn(
                 f"EM had not converged after {self.max_iter} iterations (last gain "

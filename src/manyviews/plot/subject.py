@@ -7,9 +7,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from ..errors import OptionError
-
-USED = 5e-3
-"""Relevance above which a view uses a dimension, the largest being one."""
+from ..fitted.segmentation import ACTIVE_THRESHOLD as USED
 
 
 class Subject:
@@ -43,6 +41,11 @@ class Subject:
             else pd.DataFrame(np.atleast_2d(relevance), index=["X"])
         )
         self._sensitivities: dict[str, pd.DataFrame] = {}
+
+    @property
+    def walkable(self) -> bool:
+        """Whether there is one latent space, and not one for every cluster."""
+        return self.model.engine_.positions.cluster is None
 
     @property
     def names(self) -> list[str]:

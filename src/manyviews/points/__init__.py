@@ -1,6 +1,5 @@
 """The MAP end of the family: latent points and Gaussian process mappings."""
 
-from . import records
 from .gplvm import GPLVM
 from .gplvm_cca import GPLVMCCA
 from .shared_gplvm import SharedGPLVM
@@ -13,5 +12,4 @@ __all__ = [
     "SharedGPLVM",
     "SharedPrivateGPLVM",
     "SubspaceGPLVM",
-    "records",
 ]

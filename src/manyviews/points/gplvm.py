@@ -1,11 +1,10 @@
 """Lawrence's GP-LVM: one table, latent points, exact or sparse."""
 
-from numbers import Integral, Real
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..errors import OptionError
 from ..inference.initial_dynamics import TimeKernel, initial_time_kernels
@@ -13,16 +12,17 @@ from ..io import register_record
 from ..kernels import Kernel
 from ..latent import BackConstrained, LatentSpace, Points, TimedPoints, make_sequences
 from ..mappings import Mapping
+from ..shells import TableModel
+from ..shells.options import ARRAY, NONE, instance_of, one_of
 from .back import BackMap
-from .core import check_inducing, fit_points, point_kernel, point_mapping
-from .estimator import NOISE_FLOOR, PointEstimator
-from .positions import Positions
+from .engine import PointEngine
+from .fit import fit_points, point_kernel, point_mapping
 from .starts import starting_points
-from .timed_table import TimedTable
+from .views import NOISE_FLOOR, TABLE, inducing_counts, point_options
 
 
 @register_record
-class GPLVM(TimedTable, PointEstimator):
+class GPLVM(TableModel):
     """The GP-LVM by maximum a posteriori (Lawrence 2005).
 
     y_nd = f_d(x_n) + noise with f_d ~ GP(0, k) integrated out, and one point x_n ~ N(0, I) per row,
@@ -82,16 +82,13 @@ class GPLVM(TimedTable, PointEstimator):
     (2, 2)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **PointEstimator._parameter_constraints,
-        "n_inducing": [Interval(Integral, 1, None, closed="left"), None],
-        "kernel": [str, Kernel],
-        "init": [StrOptions({"pca", "isomap", "random"}), "array-like"],
-        "back_constraint": [StrOptions({"gp", "kernel"}), None],
-        "time_kernel": [str, Kernel, list, tuple],
-        "scaling": [StrOptions({"view", "column", "none"})],
-        "noise_floor": [Interval(Real, 0, 1, closed="left")],
+    _options = {
+        **TABLE,
+        "init": (one_of("pca", "isomap", "random"), ARRAY),
+        "back_constraint": (one_of("gp", "kernel"), NONE),
+        "time_kernel": (instance_of(str, Kernel, list, tuple),),
     }
+    engine_: PointEngine
 
     def __init__(
         self,
@@ -138,70 +135,55 @@ class GPLVM(TimedTable, PointEstimator):
             The independent sequence that each row belongs to.
         """
         timed = times is not None or sequences is not None
-        Y = self._prepare(X, empty_rows=timed)
+        Y = self._prepare(X, times, sequences)
         if timed and self.back_constraint is not None:
             raise OptionError(
                 "points are a function of the data (back_constraint) or follow a path over time "
                 "(times), not both"
             )
-        self.when_ = self._training_times(times, sequences, self.samples_)
         n_components = min(2, *Y.shape) if self.n_components is None else int(self.n_components)
         if n_components > min(Y.shape) and isinstance(self.init, str) and self.init == "pca":
             raise OptionError(
                 f"n_components={n_components} is more than the start by principal components can "
                 f"give for data of {Y.shape[0]} samples and {Y.shape[1]} features"
             )
-        n_inducing = check_inducing(self.n_inducing, len(Y))
+        (n_inducing,) = inducing_counts([self.n_inducing], len(Y))
         variance = float(np.nanvar(Y))
-        self.back_ = (
-            None
-            if self.back_constraint is None
-            else BackMap.fit(Y, self.back_constraint, n_components)
-        )
+        back = None
+        if self.back_constraint is not None:
+            back = BackMap.fit(Y, self.back_constraint, n_components)
 
         def view(_: int, means: Float[np.ndarray, "N Q"], rng: np.random.Generator) -> Mapping:
             kernel = point_kernel(self.kernel, means, variance, self.ard)
             return point_mapping(Y, kernel, means, n_inducing, self.noise_floor, rng)
 
-        core, info = fit_points(
+        engine, info = fit_points(
             [Y],
             lambda rng: starting_points([Y], n_components, self.init, rng),
             view,
-            self._options(),
+            point_options(self),
             exact=[n_inducing is None],
             names=["X"],
-            make_latent=self._latent_space,
+            make_latent=lambda means: self._latent_space(means, back),
         )
-        self.relevance_ = self._publish(core, info)[0]
-        self.kernel_ = core.model.views[0].kernel  # type: ignore[attr-defined]
+        engine = replace(engine, back=back)
+        self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
+        self.kernel_ = engine.model.views[0].kernel  # type: ignore[attr-defined]
         return self
+
+    def _inference(self) -> dict[str, Any]:
+        return {"n_starts": self.n_starts}
 
     @property
     def noise_variance_(self) -> Float[np.ndarray, " D"]:
         """Noise variance of every column, in the units of the data."""
-        return float(self.core_.posteriors[0].noise) * self.scaling_.scale**2
+        return float(self.engine_.posteriors[0].noise) * self.scaling_.scale**2
 
-    def _latent_space(self, means: Float[np.ndarray, "N Q"]) -> LatentSpace:
+    def _latent_space(self, means: Float[np.ndarray, "N Q"], back: BackMap | None) -> LatentSpace:
         if self.when_ is not None:
             inputs, code = self.when_.inputs, self.when_.code
             kernels = initial_time_kernels(self.time_kernel, means, inputs, code)
             return TimedPoints(make_sequences(inputs, code), kernels, means)
-        if self.back_ is None:
+        if back is None:
             return Points(means)
-        features = self.back_.features(self.back_.rows)
-        return BackConstrained(self.back_.weights_for(means), features)
-
-    def _infer(self, scaled: Any) -> Positions:
-        """By the map where the points are back-constrained and the row is complete, else sought."""
-        if self.back_ is None or scaled[0] is self.core_.data[0]:
-            return super()._infer(scaled)
-        complete = ~np.isnan(scaled[0]).any(axis=1)
-        Q = self.latent_mean_.shape[1]
-        x, spread = np.empty((len(complete), Q)), np.zeros((len(complete), Q, Q))
-        latent = self.core_.model.latent
-        assert isinstance(latent, BackConstrained)
-        x[complete] = self.back_.features(scaled[0][complete]) @ np.asarray(latent.weights.value)
-        if not complete.all():
-            found = super()._infer([scaled[0][~complete]])
-            x[~complete], spread[~complete] = found.mean, found.covariance
-        return Positions(x, spread)
+        return BackConstrained(back.weights_for(means), back.features(back.rows))

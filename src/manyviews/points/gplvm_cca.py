@@ -1,13 +1,11 @@
 """GPLVM-CCA: shared variation by latent points, variation within views by full covariances."""
 
 import warnings
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eigh
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..errors import DegenerateCovarianceWarning, OptionError
 from ..io import register_record
@@ -15,9 +13,10 @@ from ..kernels import Kernel
 from ..linear.closed_form import ridge_of
 from ..mappings import CorrelatedGP, Mapping
 from ..parameters import Parameter, map_parameters
-from .core import INITIAL_NOISE, point_kernel, point_mapping
+from ..shells.options import ARRAY, number, one_of
+from .fit import INITIAL_NOISE, point_kernel, point_mapping
 from .starts import LEAST_RIDGE, sparing_ridge, starting_points
-from .views import VIEWS_CONSTRAINTS, PointViews, check_components
+from .views import SHARED, PointViews, check_components
 
 PSI_PRIOR = 0.1
 CORRELATED_FLOOR = 1e-3
@@ -98,12 +97,12 @@ class GPLVMCCA(PointViews):
     (2, 2)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **VIEWS_CONSTRAINTS,
-        "psi": [StrOptions({"full", "diagonal", "identity"})],
-        "psi_prior": [Interval(Real, 0, None, closed="neither")],
-        "psi_ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "init": [StrOptions({"pca", "isomap", "canonical", "random"}), "array-like"],
+    _options = {
+        **SHARED,
+        "psi": (one_of("full", "diagonal", "identity"),),
+        "psi_prior": (number(0, closed="neither"),),
+        "psi_ridge": (number(0), one_of("auto")),
+        "init": (one_of("pca", "isomap", "canonical", "random"), ARRAY),
     }
 
     def __init__(
@@ -177,10 +176,10 @@ class GPLVMCCA(PointViews):
     def _publish_psi(self, scales: list[Float[np.ndarray, "_ _"]]) -> None:
         self.psi_, self.beta_, self.psi_condition_ = {}, {}, {}
         for place, name in enumerate(self.view_names_):
-            psi = self._columns_of(place)
+            psi = self.engine_.columns(place)
             scale = self.scalings_[place].scale
             self.psi_[name] = psi * np.outer(scale, scale)
-            self.beta_[name] = 1.0 / float(self.core_.posteriors[place].noise)
+            self.beta_[name] = 1.0 / float(self.engine_.posteriors[place].noise)
             noise = psi / self.beta_[name]
             share = float(eigh(noise, scales[place], eigvals_only=True)[0])
             self.psi_condition_[name] = share

@@ -4,15 +4,14 @@ from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils._param_validation import StrOptions
 
 from ..io import register_record
 from ..kernels import Kernel
 from ..mappings import Mapping
-from .core import point_kernel, point_mapping
-from .estimator import NOISE_FLOOR
+from ..shells.options import ARRAY, one_of
+from .fit import point_kernel, point_mapping
 from .starts import starting_points
-from .views import INDUCING, VIEWS_CONSTRAINTS, PointViews, check_components
+from .views import INDUCING, NOISE_FLOOR, SHARED, PointViews, check_components, inducing_counts
 
 
 @register_record
@@ -60,10 +59,10 @@ class SharedGPLVM(PointViews):
     (2, 2)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **VIEWS_CONSTRAINTS,
+    _options = {
+        **SHARED,
         "n_inducing": INDUCING,
-        "init": [StrOptions({"pca", "isomap", "canonical", "random"}), "array-like"],
+        "init": (one_of("pca", "isomap", "canonical", "random"), ARRAY),
     }
 
     def __init__(
@@ -101,7 +100,9 @@ class SharedGPLVM(PointViews):
         """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
         tables = self._prepare(views)
         check_components(self.n_components, tables, self.init)
-        inducing = self._inducing(len(tables[0]))
+        inducing = inducing_counts(
+            self._by_view(self.n_inducing, "n_inducing", None), len(tables[0])
+        )
         kernels = self._by_view(self.kernel, "kernel", "rbf")
         floors = self._by_view(self.noise_floor, "noise_floor", NOISE_FLOOR)
 

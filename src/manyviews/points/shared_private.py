@@ -1,13 +1,11 @@
 """001 chapter 4: what is shared and what is private add up, each a GP of its own latent space."""
 
 import warnings
-from numbers import Integral, Real
 from typing import Any, Self
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import NothingSharedWarning, OptionError
@@ -15,12 +13,12 @@ from ..inference.stages import Stage
 from ..io import register_record
 from ..kernels import Kernel, Polynomial, Restricted, Sum
 from ..mappings import Mapping, PrunedGP
-from .core import INITIAL_NOISE
+from ..shells.options import ARRAY, BOOLEAN, NONE, count, instance_of, number, one_of
 from .divided import Division, divided_start
-from .estimator import NOISE_FLOOR
+from .fit import INITIAL_NOISE
 from .parts import MARGIN, parts_start
-from .subspace_gplvm import COUNT, given_points
-from .views import VIEWS_CONSTRAINTS, PointViews
+from .subspace_gplvm import given_points
+from .views import COUNTS, NOISE_FLOOR, VIEWS, PointViews
 
 SHARED_BLOCK = ("latent.private*", "*.parts.1.*")  # what is held while shared parts are trained
 PRIVATE_BLOCK = ("latent.shared", "*.parts.0.*")
@@ -73,15 +71,15 @@ class SharedPrivateGPLVM(PointViews):
     (40, 3)
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **{k: v for k, v in VIEWS_CONSTRAINTS.items() if k not in {"n_components", "ard"}},
-        "kernel": [Kernel, None],
-        "n_shared": [Interval(Integral, 1, None, closed="left")],
-        "n_private": COUNT,
-        "ard_prior": [Interval(Real, 0, None, closed="neither")],
-        "bounded": ["boolean"],
-        "n_rounds": [Interval(Integral, 0, None, closed="left")],
-        "init": [StrOptions({"ncca", "pcca", "parts", "random"}), "array-like"],
+    _options = {
+        **VIEWS,
+        "kernel": (instance_of(Kernel), NONE),
+        "n_shared": (count(),),
+        "n_private": COUNTS,
+        "ard_prior": (number(0, closed="neither"),),
+        "bounded": (BOOLEAN,),
+        "n_rounds": (count(0),),
+        "init": (one_of("ncca", "pcca", "parts", "random"), ARRAY),
     }
 
     def __init__(
@@ -171,7 +169,7 @@ class SharedPrivateGPLVM(PointViews):
         """Relevance weights by view: of the shared dimensions, and of its private ones."""
         check_is_fitted(self)
         found = {}
-        for name, view in zip(self.view_names_, self.core_.model.views, strict=True):
+        for name, view in zip(self.view_names_, self.engine_.model.views, strict=True):
             parts = view.kernel.parts  # type: ignore[attr-defined]
             own = [np.array(p.kernel.relevance(len(p.dimensions))) for p in parts]
             found[name] = (own[0], own[1])
@@ -193,8 +191,8 @@ class SharedPrivateGPLVM(PointViews):
         if part not in PARTS:
             raise OptionError(f"part must be one of {PARTS}, got {part!r}")
         (place,) = self._places(view)
-        x = self.latent_mean_ if X is None else self._checked_positions(X)
-        posterior, scale = self.core_.posteriors[place], self.scalings_[place].scale
+        x = self.latent_mean_ if X is None else self._at(X).mean
+        posterior, scale = self.engine_.posteriors[place], self.scalings_[place].scale
         kernel = posterior.kernel.parts[PARTS.index(part)]  # type: ignore[attr-defined]
         points = jnp.asarray(x)
         k = np.asarray(kernel.cross(points, posterior.Z))

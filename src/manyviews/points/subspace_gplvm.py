@@ -1,22 +1,18 @@
 """Ek's subspace GP-LVM: a shared latent space and a private one for every view."""
 
-from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..inference.initialise import initial_means
 from ..io import register_record
 from ..kernels import Kernel, Restricted
 from ..mappings import Mapping
-from .core import point_kernel, point_mapping
+from ..shells.options import ARRAY, BOOLEAN, BY_VIEW, count, instance_of, one_of
 from .divided import Division, divided_start
-from .estimator import NOISE_FLOOR
-from .views import INDUCING, VIEWS_CONSTRAINTS, PointViews
-
-COUNT = [Interval(Integral, 0, None, closed="left"), dict]
+from .fit import point_kernel, point_mapping
+from .views import COUNTS, INDUCING, NOISE_FLOOR, VIEWS, PointViews, inducing_counts
 
 
 @register_record
@@ -60,12 +56,14 @@ class SubspaceGPLVM(PointViews):
     [2]
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **{k: v for k, v in VIEWS_CONSTRAINTS.items() if k != "n_components"},
-        "n_shared": [Interval(Integral, 1, None, closed="left")],
-        "n_private": COUNT,
+    _options = {
+        **VIEWS,
+        "n_shared": (count(),),
+        "n_private": COUNTS,
         "n_inducing": INDUCING,
-        "init": [StrOptions({"ncca", "pcca"}), "array-like"],
+        "kernel": (instance_of(str, Kernel), BY_VIEW),
+        "ard": (BOOLEAN,),
+        "init": (one_of("ncca", "pcca"), ARRAY),
     }
 
     def __init__(
@@ -107,7 +105,9 @@ class SubspaceGPLVM(PointViews):
         division = Division(
             int(self.n_shared), tuple(int(n) for n in self._by_view(self.n_private, "n_private", 1))
         )
-        inducing = self._inducing(len(tables[0]))
+        inducing = inducing_counts(
+            self._by_view(self.n_inducing, "n_inducing", None), len(tables[0])
+        )
         kernels = self._by_view(self.kernel, "kernel", "rbf")
         floors = self._by_view(self.noise_floor, "noise_floor", NOISE_FLOOR)
 

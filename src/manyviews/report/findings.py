@@ -12,6 +12,8 @@ def findings(subject: Subject, assessments: Sequence[Assessment]) -> list[str]:
     """Plain-language findings, the most important first."""
     if hasattr(subject.model, "following"):
         sentences = _paths(subject)
+    elif not subject.walkable:
+        sentences = _clusters(subject)
     elif len(subject.names) > 1:
         sentences = [_shared(subject), *_private(subject)]
     else:
@@ -92,6 +94,20 @@ def _paths(subject: Subject) -> list[str]:
     return sentences
 
 
+def _clusters(subject: Subject) -> list[str]:
+    """Of a mixture, whose clusters have latent spaces of their own."""
+    sizes = np.sort(np.bincount(subject.model.labels_))[::-1]
+    sizes = sizes[sizes > 0]
+    totals = subject.explained()["total"]
+    parts = [f"{share(totals[name])} of {name}" for name in subject.names[:6]]
+    return [
+        f"The samples fall into {count_of(len(sizes), 'cluster')} of "
+        f"{listing([str(n) for n in sizes[:12]])} samples, each with a linear relation of its own "
+        "between the views.",
+        f"Cluster and latent position together explain {listing(parts)}.",
+    ]
+
+
 def _prediction(a: Assessment) -> str:
     row = a.summary()
     explained, linear = row["variance explained"], row["variance explained, ridge"]
@@ -134,6 +150,11 @@ def listing(words: Sequence[str]) -> str:
     """Words with commas and an 'and'."""
     words = list(words)
     return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]
+
+
+def count_of(n: int, thing: str) -> str:
+    """So many things."""
+    return f"{n} {thing}{'s' * (n != 1)}"
 
 
 def count(n: int, after: str) -> str:

@@ -92,6 +92,9 @@ def relevance_section(subject: Subject) -> str:
 
 def latent_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
     """The samples in the main dimensions, coloured by what is known of them."""
+    if not subject.walkable:
+        lead = "Every cluster has a latent space of its own; positions in different ones cannot be "
+        return section("The latent space", lead=lead + "compared, so there is no map of them.")
     dimensions = subject.active() or [0]
     if subject.latent.shape[1] == 1:
         return section("The latent space", lead="There is one dimension: see its walk below.")
@@ -116,6 +119,8 @@ def latent_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
 
 def dimensions_section(subject: Subject, shapes: Mapping[str, str]) -> str:
     """What every dimension does: the columns it moves, and a walk along it."""
+    if not subject.walkable:
+        return ""
     parts = []
     for dimension in subject.active()[:MOST_DIMENSIONS]:
         users = subject.users(dimension)

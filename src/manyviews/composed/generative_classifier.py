@@ -1,0 +1,260 @@
+"""Classification by one density model per class (002 §5.5)."""
+
+import os
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy.special import logsumexp
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from ..data import check_values
+from ..errors import ConstantColumnWarning, DataError, OptionError
+from ..io import register_record, write
+from ..shells.fitted_model import MIN_SAMPLES
+from ..variational import BayesianGPLVM
+from .density_powers import DensityPowers
+
+
+@register_record
+class GenerativeClassifier(ClassifierMixin, BaseEstimator):
+    """Bayes' rule over one density model per class: p(c | x) ∝ p(c) p(x | c).
+
+    With a Bayesian GP-LVM, log p(x | c) is F(Y_c, x) - F(Y_c), a difference of two bounds
+    (002 eq. 36). Because the model knows the density of a row, it can tell rows that are like
+    none of the classes, and it takes rows with missing values as they are.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        A density model with ``fit(X)`` and ``score_samples(X)``; a clone is fitted to the rows of
+        each class. Default: ``BayesianGPLVM(signal_check="off")``.
+    priors : {"empirical", "uniform"}, array-like or dict, default="empirical"
+        Class priors: shares of the training rows, equal ones, one number per class in the order
+        of ``classes_``, or a number by class.
+    reject_share : float, default=0.0
+        Share of ordinary rows that :meth:`reject` may call strange: its threshold is that quantile
+        of the log density of training rows. Zero: no threshold is computed.
+    calibration : int or float, optional
+        Score training rows by models that have not seen them: in that many folds (int), or a
+        held-out share (float below one); every fold costs one more fit of all classes. Densities
+        are then weighed against each other by the log loss of these rows, with a power and an
+        offset for every class (:class:`DensityPowers`), and the threshold of rejects is theirs.
+        By default densities are taken as they are, and the threshold is that of rows which the
+        models know, so that somewhat more than ``reject_share`` of new rows are rejected.
+    n_jobs : int, optional
+        Processes that fit and score the classes side by side, as in scikit-learn; -1 takes all
+        cores. By default one class after the other.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    models_ : list
+        The fitted model of every class.
+    log_priors_ : ndarray
+    powers_ : DensityPowers
+        The calibration: ``power`` and ``offset`` of every class.
+    threshold_ : float
+        Log density below which a row is rejected; minus infinity where none was asked for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyviews import BayesianGPLVM, GenerativeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> density = BayesianGPLVM(2, n_inducing=10, max_iter=50, signal_check="off", random_state=0)
+    >>> model = GenerativeClassifier(density, reject_share=0.01).fit(X, y)
+    >>> model.predict(X[[0, 60]])
+    array([0, 1])
+    >>> model.reject([[0.0, 9.0, 9.0, 0.0]])
+    array([ True])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        priors: Any = "empirical",
+        reject_share: float = 0.0,
+        calibration: int | float | None = None,
+        n_jobs: int | None = None,
+    ):
+        self.estimator = estimator
+        self.priors = priors
+        self.reject_share = reject_share
+        self.calibration = calibration
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit one model per class; NaN in ``X`` is missing."""
+        if not 0.0 <= self.reject_share < 1.0:
+            raise OptionError(f"reject_share must lie in [0, 1), got {self.reject_share!r}")
+        if y is None:
+            raise DataError("requires y to be passed, but the target y is None")
+        table = self._read(X, reset=True)
+        labels = column_or_1d(y, warn=True)
+        if len(labels) != len(table):
+            raise DataError(f"there are {len(table)} rows but {len(labels)} labels")
+        check_classification_targets(labels)
+        self.classes_, code = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DataError("the labels hold 1 class: a classifier needs two or more")
+        self.log_priors_ = np.log(self._class_priors(code))
+        self.models_ = self._fit_models(table, code)
+        self.powers_ = DensityPowers.none(len(self.classes_))
+        held_out = np.arange(len(table))
+        if self.calibration is not None:
+            held_out, densities = self._held_out(table, code)
+            self.powers_ = DensityPowers.fit(densities, code[held_out], self.log_priors_)
+        elif self.reject_share > 0:
+            densities = self._score_models(self.models_, table)
+        self.threshold_ = -np.inf
+        if self.reject_share > 0:
+            total = logsumexp(densities + self.log_priors_, axis=1)
+            self.threshold_ = float(np.quantile(total, self.reject_share))
+        return self
+
+    def _fit_models(self, table: Float[np.ndarray, "N D"], code: np.ndarray) -> list[Any]:
+        parts = [table[code == place] for place in range(len(self.classes_))]
+        for label, rows in zip(self.classes_, parts, strict=True):
+            if len(rows) < MIN_SAMPLES:
+                raise DataError(
+                    f"class {np.asarray(label).item()!r} has {len(rows)} rows; a density needs "
+                    f"{MIN_SAMPLES} or more"
+                )
+        return Parallel(self.n_jobs)(
+            delayed(_fit_class)(self._new_model(len(rows)), rows) for rows in parts
+        )
+
+    def _new_model(self, n_rows: int) -> Any:
+        if self.estimator is None:
+            return BayesianGPLVM(signal_check="off")
+        if not hasattr(self.estimator, "score_samples"):
+            raise OptionError(
+                f"{type(self.estimator).__name__} has no score_samples: it is no density model"
+            )
+        model = clone(self.estimator)
+        inducing = getattr(model, "n_inducing", None)
+        if isinstance(inducing, int):  # a rare class has fewer rows than that
+            model.n_inducing = min(inducing, n_rows)
+        return model
+
+    def _class_priors(self, code: np.ndarray) -> Float[np.ndarray, " C"]:
+        n_classes = len(self.classes_)
+        if isinstance(self.priors, str):
+            if self.priors not in {"empirical", "uniform"}:
+                raise OptionError(
+                    f"priors must be 'empirical', 'uniform' or numbers, got {self.priors!r}"
+                )
+            counts = np.bincount(code) if self.priors == "empirical" else np.ones(n_classes)
+            return counts / counts.sum()
+        given = self.priors
+        if isinstance(given, Mapping):
+            absent = [label for label in self.classes_ if label not in given]
+            if absent:
+                raise OptionError(f"priors lack the classes {absent}")
+            given = [given[label] for label in self.classes_]
+        values = np.asarray(given, dtype=np.float64)
+        if values.shape != (n_classes,) or not (values > 0).all() or not np.isfinite(values).all():
+            raise OptionError(f"priors must be {n_classes} positive numbers, got {self.priors!r}")
+        return values / values.sum()
+
+    def _held_out(
+        self, table: Float[np.ndarray, "N D"], code: np.ndarray
+    ) -> tuple[np.ndarray, Float[np.ndarray, "n C"]]:
+        """Some rows, or all in folds, and their log densities under models without them."""
+        asked = self.calibration
+        folds: Any
+        if isinstance(asked, int) and asked >= 2:
+            folds = StratifiedKFold(asked, shuffle=True, random_state=0)
+        elif isinstance(asked, float) and 0.0 < asked < 1.0:
+            folds = StratifiedShuffleSplit(1, test_size=asked, random_state=0)
+        else:
+            raise OptionError(f"calibration must be a number of folds or a share, got {asked!r}")
+        rows, found = [], []
+        for kept, out in folds.split(table, code):
+            rows.append(out)
+            models = self._fit_models(table[kept], code[kept])
+            found.append(self._score_models(models, table[out]))
+        return np.concatenate(rows), np.concatenate(found)
+
+    def _score_models(
+        self, models: list[Any], table: Float[np.ndarray, "N D"]
+    ) -> Float[np.ndarray, "N C"]:
+        scores = Parallel(self.n_jobs)(delayed(_score_class)(model, table) for model in models)
+        return np.stack(scores, axis=1)
+
+    # ------------------------------------------------------------------ new rows
+
+    def log_densities(self, X: Any) -> Float[np.ndarray, "N C"]:
+        """Log p(x | c) for every row and class (columns as in ``classes_``), not calibrated."""
+        check_is_fitted(self)
+        return self._score_models(self.models_, self._read(X, reset=False))
+
+    def score_samples(self, X: Any) -> Float[np.ndarray, " N"]:
+        """Log p(x): the density of every row under the mixture of all classes."""
+        densities = self.log_densities(X)
+        return logsumexp(densities + self.log_priors_, axis=1)
+
+    def predict_log_proba(self, X: Any) -> Float[np.ndarray, "N C"]:
+        """Log probabilities of the classes."""
+        densities = self.log_densities(X)
+        joint = self.powers_.apply(densities) + self.log_priors_
+        return joint - logsumexp(joint, axis=1, keepdims=True)
+
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "N C"]:
+        """Probabilities of the classes."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any, *, reject_label: Any = None) -> np.ndarray:
+        """The likeliest class of every row; ``reject_label``, if given, for strange rows."""
+        densities = self.log_densities(X)
+        joint = self.powers_.apply(densities) + self.log_priors_
+        found = self.classes_[np.argmax(joint, axis=1)]
+        if reject_label is None:
+            return found
+        strange = self._strange(logsumexp(densities + self.log_priors_, axis=1))
+        return np.where(strange, np.asarray(reject_label), found)
+
+    def reject(self, X: Any) -> np.ndarray:
+        """True for rows that are like none of the classes."""
+        return self._strange(self.score_samples(X))
+
+    def _strange(self, density: Float[np.ndarray, " N"]) -> np.ndarray:
+        if not np.isfinite(self.threshold_):
+            raise OptionError("there is no threshold: fit with reject_share above zero")
+        return density < self.threshold_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted classifier to one file; see :func:`manyviews.load`."""
+        check_is_fitted(self)
+        write(path, self)
+
+    def _read(self, X: Any, reset: bool) -> Float[np.ndarray, "N D"]:
+        table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        rows = X.index if isinstance(X, pd.DataFrame) else None
+        check_values(table, "X", getattr(self, "feature_names_in_", None), rows)
+        return table
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _fit_class(model: Any, rows: Float[np.ndarray, "n D"]) -> Any:
+    with warnings.catch_warnings():  # constant within a class is what tells it from others
+        warnings.simplefilter("ignore", ConstantColumnWarning)
+        return model.fit(rows)
+
+
+def _score_class(model: Any, table: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
+    return model.score_samples(table)

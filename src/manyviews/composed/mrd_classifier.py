@@ -1,0 +1,224 @@
+"""Classification with MRD: the labels are one more view (000 §5.4)."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+from scipy.sparse import issparse
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from ..data import as_views, is_mudata
+from ..errors import DataError, OptionError
+from ..io import register_record, write
+from ..shells.views import Modes
+from ..variational import MRD
+from ..variational.cross_view import TREATMENTS
+
+LABELS = "labels"
+LABEL_NOISE_FLOOR = 0.01  # of the codes' variance; without one, exact labels outweigh all else
+
+
+@register_record
+class MRDClassifier(ClassifierMixin, BaseEstimator):
+    """Classes, or several labels per sample, predicted from any number of feature views.
+
+    The labels enter a model of all views as one more view, coded -1 / +1 with a column per
+    class. For new samples that view is predicted from the others; with moments m and v of its
+    columns, p(class) ∝ Π_c N(code_c; m_c, v_c + τ²), mixed over the modes of q(x*). For several
+    labels per sample every column is decided on its own. The model would trust its labels too
+    much (they are exact, so their noise goes to zero); τ² says how far n labels can be trusted:
+    by default an output that equals its code is given odds of n+1 to 1 (rule of succession);
+    with ``calibration_folds`` it is the variance of the best log loss on training samples held
+    out, fold by fold.
+
+    Parameters
+    ----------
+    estimator : MRD, optional
+        The model; default ``MRD()``. Its options are reached as ``estimator__n_components``.
+    private : {"posterior", "nearest", "blend", "conditional"}, default="conditional"
+        See :meth:`MRD.predict`. Exact labels can take a dimension for themselves, of which the
+        features then say nothing directly; near samples still do.
+    n_modes : int, default=3
+        Optima of the latent position that probabilities are averaged over.
+    calibration_folds : int, default=0
+        Folds for the calibration, each of which costs another fit; 0 for the rule above.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        Class labels; for several labels per sample their numbers or column names.
+    label_noise_ : float
+        The variance τ² of the calibration.
+    model_ : MRD
+        The fitted model, with the labels as its view ``"labels"``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyviews import MRD, MRDClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> views = {"sepal": X[:, :2], "petal": X[:, 2:]}
+    >>> model = MRDClassifier(MRD(3, 20, random_state=0)).fit(views, y)
+    >>> model.predict({"petal": X[:1, 2:]})
+    array([0])
+    """
+
+    def __init__(
+        self,
+        estimator: MRD | None = None,
+        *,
+        private: str = "conditional",
+        n_modes: int = 3,
+        calibration_folds: int = 0,
+    ):
+        self.estimator = estimator
+        self.private = private
+        self.n_modes = n_modes
+        self.calibration_folds = calibration_folds
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit to features (views as for :class:`MRD`, or one table) and labels.
+
+        ``y`` holds one class per sample, or a 0/1 matrix of labels. A sample whose label is
+        NaN (in ``y`` of floats or objects) helps to learn the features' structure only.
+        """
+        if self.private not in TREATMENTS:
+            raise OptionError(f"private must be one of {TREATMENTS}, got {self.private!r}")
+        views = as_views(self._read(X, reset=True))
+        if LABELS in views.names:
+            raise DataError(f"no feature view may be called {LABELS!r}")
+        codes = self._encode(y, len(views.samples))
+        frames = {
+            name: pd.DataFrame(table, index=views.samples, columns=columns)
+            for name, table, columns in zip(views.names, views.tables, views.columns, strict=True)
+        }
+        self.model_ = self._fit_model(frames, codes)
+        labelled = int((~np.isnan(codes)).any(axis=1).sum())
+        self.label_noise_ = (2.0 if self.multilabel_ else 4.0) / np.log(labelled + 1.0)
+        if self.calibration_folds:
+            self.label_noise_ = self._calibrate(frames, codes)
+        return self
+
+    def _fit_model(
+        self, frames: dict[str, pd.DataFrame], codes: Float[np.ndarray, "N C"], fold: bool = False
+    ) -> MRD:
+        model = MRD() if self.estimator is None else clone(self.estimator)
+        samples = next(iter(frames.values())).index
+        if fold and isinstance(model.n_inducing, int):
+            model.n_inducing = min(model.n_inducing, len(samples))
+        floors = model.noise_floor
+        floors = floors if isinstance(floors, dict) else dict.fromkeys(frames, floors)
+        model.noise_floor = {LABELS: LABEL_NOISE_FLOOR, **floors}
+        labels = pd.DataFrame(codes, index=samples, columns=[str(c) for c in self.classes_])
+        return model.fit({**frames, LABELS: labels})
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probability of every class (columns as in ``classes_``), or of every label."""
+        check_is_fitted(self)
+        modes = self._modes(self.model_, self._read(X, reset=False))
+        return self._chances(modes, self.label_noise_)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The likeliest class of every sample, or the labels with a probability above one half."""
+        chances = self.predict_proba(X)
+        if self.multilabel_:
+            return (chances > 0.5).astype(int)
+        return self.classes_[np.argmax(chances, axis=1)]
+
+    def save(self, path: Any) -> None:
+        """Write the fitted classifier to one file; see :func:`manyviews.load`."""
+        check_is_fitted(self)
+        write(path, self)
+
+    def _modes(self, model: MRD, views: Any) -> Modes:
+        return model.predict_modes(views, LABELS, n_modes=self.n_modes, private=self.private)
+
+    def _chances(self, modes: Modes, noise: float) -> Float[np.ndarray, "N C"]:
+        variances = modes.stds**2 + noise
+        if self.multilabel_:
+            chances = expit(2.0 * modes.means / variances)
+        else:
+            codes = 2.0 * np.eye(len(self.classes_)) - 1.0
+            misfit = (codes - modes.means[..., None, :]) ** 2 / variances[..., None, :]
+            chances = softmax(-0.5 * misfit.sum(axis=-1), axis=-1)
+        mixed = np.einsum("ns,nsc->nc", modes.weights, chances)
+        return np.clip(mixed, 0.0, 1.0)  # rounding can go beyond
+
+    def _calibrate(self, frames: dict[str, pd.DataFrame], codes: Float[np.ndarray, "N C"]) -> float:
+        """The label noise of the best log loss on samples that the model has not seen."""
+        known = np.flatnonzero(~np.isnan(codes).any(axis=1))
+        n_folds = min(self.calibration_folds, len(known))
+        rng = np.random.default_rng(0)
+        order = known[np.lexsort((rng.random(len(known)), *codes[known].T))]  # class by class
+        found: list[tuple[Modes, Float[np.ndarray, "n C"]]] = []
+        for out in (order[f::n_folds] for f in range(n_folds)):
+            kept = np.setdiff1d(np.arange(len(codes)), out)
+            features = {name: view.iloc[kept] for name, view in frames.items()}
+            model = self._fit_model(features, codes[kept], fold=True)
+            modes = self._modes(model, {n: v.iloc[out] for n, v in frames.items()})
+            found.append((modes, codes[out]))
+
+        def loss(log_noise: float) -> float:
+            total = 0.0
+            for modes, code in found:
+                chances = np.clip(self._chances(modes, float(np.exp(log_noise))), 1e-12, 1 - 1e-12)
+                hit = np.log(chances) * (code > 0)
+                total -= float(hit.sum())
+                if self.multilabel_:
+                    total -= float((np.log1p(-chances) * (code < 0)).sum())
+            return total / len(known)
+
+        grid = np.linspace(np.log(0.01), np.log(10.0), 40)
+        return float(np.exp(grid[int(np.argmin([loss(g) for g in grid]))]))
+
+    def _read(self, X: Any, reset: bool) -> Any:
+        """Views as they are; a single table through scikit-learn's checks."""
+        tables = isinstance(X, list | tuple) and np.ndim(X[0]) == 2
+        named = isinstance(X, Mapping) and not issparse(X)
+        if tables or named or is_mudata(X):
+            return X
+        table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        return {"X": pd.DataFrame(table, index=X.index) if isinstance(X, pd.DataFrame) else table}
+
+    def _encode(self, y: Any, n_samples: int) -> Float[np.ndarray, "N C"]:
+        """Labels as -1 / +1, a column per class (or per label); NaN where there is none."""
+        if y is None:
+            raise DataError("requires y to be passed, but the target y is None")
+        values = y.to_numpy() if isinstance(y, pd.Series | pd.DataFrame) else np.asarray(y)
+        if len(values) != n_samples:
+            raise DataError(f"there are {n_samples} samples but {len(values)} labels")
+        self.multilabel_ = values.ndim == 2 and values.shape[1] > 1
+        if self.multilabel_:
+            columns = y.columns if isinstance(y, pd.DataFrame) else range(values.shape[1])
+            self.classes_ = np.asarray(list(columns))
+            return np.where(np.isnan(values.astype(float)), np.nan, 2.0 * values.astype(float) - 1)
+        values = column_or_1d(values, warn=True)
+        known = ~pd.isna(values)
+        kept = values[known] if known.any() else values
+        if values.dtype.kind == "f" and not known.all():
+            kept = kept.astype(int) if (kept == np.round(kept)).all() else kept
+        elif values.dtype == object:
+            kept = np.asarray(kept.tolist())
+        check_classification_targets(kept)
+        if type_of_target(kept) not in {"binary", "multiclass"}:
+            raise DataError(f"unknown label type: {type_of_target(kept)}")
+        self.classes_, places = np.unique(kept, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise DataError(
+                f"the labels hold 1 class ({self.classes_[0]!r}): a classifier needs two or more"
+            )
+        codes = np.full((n_samples, len(self.classes_)), np.nan)
+        codes[known] = 2.0 * np.eye(len(self.classes_))[places] - 1.0
+        return codes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -1,0 +1,75 @@
+"""The records of the core that may stand in a model file."""
+
+from .. import kernels
+from ..data import Scaling, When
+from ..expectations import Gaussian
+from ..inference.bound import Model
+from ..inference.diagnostics import FitInfo
+from ..inference.stages import Stage
+from ..io import register_record
+from ..latent import (
+    BackConstrained,
+    Collaborative,
+    DividedPoints,
+    Points,
+    Sequences,
+    StandardNormal,
+    Temporal,
+    TimedPoints,
+    UncertainInputs,
+)
+from ..mappings import (
+    CollaborativeGP,
+    CollaborativePosterior,
+    CollapsedGP,
+    CorrelatedGP,
+    ExactGP,
+    GPPosterior,
+    PointPosterior,
+    PrunedGP,
+    SparseGP,
+)
+from ..mappings.stack import Stack
+from ..parameters import Parameter
+
+for kind in (
+    kernels.RBF,
+    kernels.Linear,
+    kernels.Bias,
+    kernels.White,
+    kernels.Matern12,
+    kernels.Matern32,
+    kernels.Matern52,
+    kernels.Periodic,
+    kernels.Polynomial,
+    kernels.Restricted,
+    kernels.Sum,
+    kernels.Product,
+    Parameter,
+    Scaling,
+    When,
+    Gaussian,
+    Model,
+    FitInfo,
+    Stage,
+    Sequences,
+    StandardNormal,
+    Temporal,
+    UncertainInputs,
+    Collaborative,
+    Points,
+    BackConstrained,
+    DividedPoints,
+    TimedPoints,
+    CollapsedGP,
+    CollaborativeGP,
+    ExactGP,
+    SparseGP,
+    CorrelatedGP,
+    PrunedGP,
+    GPPosterior,
+    CollaborativePosterior,
+    PointPosterior,
+    Stack,
+):
+    register_record(kind)

@@ -1,0 +1,82 @@
+"""What the fits of the linear models share: options, checks, and the record of a fit."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from ..errors import ConvergenceWarning, OptionError
+from ..inference.diagnostics import FitInfo
+from ..shells.options import BY_VIEW, NONE, SEED, Options, count, number, one_of
+from .engine import LinearEngine
+from .gaussian import LinearGaussian
+from .patterns import Tables
+
+NOISE_FLOOR = 1e-6  # of a view's variance
+
+ITERATIONS: Options = {"max_iter": (count(),), "tol": (number(0),), "random_state": (SEED,)}
+TABLE: Options = {
+    **ITERATIONS,
+    "n_components": (count(), NONE),
+    "scaling": (one_of("view", "column", "none"),),
+}
+VIEWS: Options = {
+    "n_components": (count(), NONE),
+    "scaling": (one_of("view", "column", "none"), BY_VIEW),
+    "align": (one_of("union", "intersection"),),
+    "random_state": (SEED,),
+}
+REGULARISATION = (number(0), one_of("auto"), BY_VIEW)
+
+
+def adopt(
+    estimator: Any, model: LinearGaussian, data: Tables, info: FitInfo, rows: Any = slice(None)
+) -> Any:
+    """Give an estimator its fitted model; the bound is that of some rows."""
+    noise = [float(np.mean(view.variance)) for view in model.views]
+    info.signal_to_noise = np.array(
+        [np.nanvar(Y) / variance for Y, variance in zip(data, noise, strict=True)]
+    )
+    engine = LinearEngine(model, tuple(data))
+    trace = info.bound_trace
+    estimator._adopt(engine, info, float(trace[-1]), len(trace) - 1, rows)
+    if not info.converged:
+        warnings.warn(
+            f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} iterations "
+            "before it converged: raise max_iter or tol",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return estimator
+
+
+def refuse_thin_columns(
+    Y: Float[np.ndarray, "N D"], n_components: int, view: str, columns: Sequence[Any], option: str
+) -> None:
+    """A column of no more values than loadings can be fitted exactly: its noise has no bound."""
+    counts = (~np.isnan(Y)).sum(axis=0)
+    thin = int(np.argmin(counts))
+    if counts[thin] <= n_components + 1:
+        raise OptionError(
+            f"column {columns[thin]!r} of view {view!r} has {counts[thin]} values, too few for a "
+            f"noise variance of its own beside {n_components} factors: use noise={option!r} or "
+            "fewer components"
+        )
+
+
+def fit_info(
+    trace: Sequence[float],
+    seconds: float,
+    converged: bool,
+    restart_bounds: Sequence[float] | None = None,
+) -> FitInfo:
+    """The record of a fit."""
+    return FitInfo(
+        bound_trace=np.array(trace, dtype=float),
+        seconds=seconds,
+        converged=converged,
+        n_evaluations=len(trace),
+        restart_bounds=[float(b) for b in restart_bounds or trace[-1:]],
+    )

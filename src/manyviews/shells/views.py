@@ -1,0 +1,518 @@
+"""The shell for several named views: names, scales and missing views around any engine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+import sklearn
+from jaxtyping import Float
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.validation import check_is_fitted
+
+from ..data import Scaling, Views, When, as_views, as_when, check_training_columns, match_views
+from ..errors import DataError, OptionError
+from ..fitted import Positions
+from ..fitted.explain import variance_explained, variance_explained_by
+from ..fitted.segmentation import ACTIVE_THRESHOLD, Segmentation, segment
+from .fitted_model import MIN_SAMPLES, FittedModel, in_units, keyword_options, refuse_both
+from .naming import Names, by_view, check_views, known_views, listed, places_of
+
+
+class NewSamples(NamedTuple):
+    """Views of new samples, the same scaled, and when they were seen (if that is known)."""
+
+    found: Views
+    scaled: list[Float[np.ndarray, "N _"]]
+    when: When | None
+
+
+@dataclass(frozen=True)
+class Modes:
+    """Predictions of one view as a mixture, the likeliest mode first.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_rows, n_modes)
+    means, stds : ndarray of shape (n_rows, n_modes, n_columns)
+    """
+
+    weights: Float[np.ndarray, "N S"]
+    means: Float[np.ndarray, "N S D"]
+    stds: Float[np.ndarray, "N S D"]
+
+
+class ViewsModel(FittedModel):
+    """A model of several named views: any of them from any other."""
+
+    view_names_: tuple[str, ...]
+    columns_: tuple[list[Any], ...]
+    samples_: list[Any]
+    labelled_: bool
+    scalings_: tuple[Scaling, ...]
+    align: str
+    scaling: str | dict[str, str]
+    split_columns: bool = False
+
+    def fit(self, views: Any, y: Any = None) -> Any:
+        """Fit to a dict or list of tables, a MuData object, or a single table; NaN is missing."""
+        raise NotImplementedError
+
+    def fit_transform(self, views: Any, y: Any = None, **times: Any) -> Float[np.ndarray, "N Q"]:
+        """Fit the model and return the latent means of the training samples."""
+        return self.fit(views, y, **times).latent_mean_
+
+    # ------------------------------------------------------------------ who uses what
+
+    @property
+    def relevance_(self) -> pd.DataFrame:
+        """Views x dimensions, normalised to a maximum of one per view."""
+        check_is_fitted(self)
+        return pd.DataFrame(self.engine_.relevance, index=list(self.view_names_))
+
+    def training_data(self) -> dict[str, pd.DataFrame]:
+        """The views the model was fitted to, NaN where a value was missing."""
+        check_is_fitted(self)
+        found = self._training_views()
+        parts = zip(found.names, found.tables, found.columns, strict=True)
+        return {
+            name: pd.DataFrame(table, index=found.samples, columns=columns)
+            for name, table, columns in parts
+        }
+
+    def latent_posterior(self) -> pd.DataFrame:
+        """Mean and std of every training sample's latent position."""
+        check_is_fitted(self)
+        parts = {"mean": self.latent_mean_, "std": self.latent_std_}
+        frames = {name: pd.DataFrame(part, index=self.samples_) for name, part in parts.items()}
+        return pd.concat(frames, axis=1, names=["moment", "dimension"])
+
+    def segment(self, a: Names, b: Names, threshold: float = ACTIVE_THRESHOLD) -> Segmentation:
+        """Divide the dimensions between two sets of views: shared, private to each, off."""
+        check_is_fitted(self)
+        return segment(self.engine_.relevance, self._places(a), self._places(b), threshold)
+
+    def shared(self, *views: str, threshold: float = ACTIVE_THRESHOLD) -> list[int]:
+        """Dimensions that all the named views use (all views of the model, if none is named)."""
+        check_is_fitted(self)
+        places = self._places(views or self.view_names_)
+        return np.flatnonzero((self.engine_.relevance[places] > threshold).all(axis=0)).tolist()
+
+    def private(self, view: Names, threshold: float = ACTIVE_THRESHOLD) -> list[int]:
+        """Dimensions that a view (or a set of views) uses and no other does."""
+        check_is_fitted(self)
+        others = [name for name in self.view_names_ if name not in listed(view)]
+        return self.segment(view, others, threshold).private_a
+
+    def variance_explained(self, kind: str = "lost") -> pd.DataFrame:
+        """Share of each view's variance per dimension, and in total.
+
+        ``kind="lost"``: what is lost when the dimension is not known, all others being known;
+        ``"alone"``: what it explains by itself. See
+        :func:`manyviews.fitted.explain.variance_explained` for the definition.
+        """
+        check_is_fitted(self)
+        found = [variance_explained(self.engine_, k, kind) for k in range(len(self.view_names_))]
+        columns = [*range(len(found[0][0])), "total"]
+        rows = [[*shares, total] for shares, total in found]
+        return pd.DataFrame(rows, index=list(self.view_names_), columns=columns)
+
+    def variance_explained_by(self, dimensions: Sequence[int]) -> pd.Series:
+        """Share of each view's variance that a set of dimensions explains by itself."""
+        check_is_fitted(self)
+        chosen = [self._dimension(d) for d in dimensions]
+        places = range(len(self.view_names_))
+        shares = [variance_explained_by(self.engine_, place, chosen) for place in places]
+        return pd.Series(shares, index=list(self.view_names_))
+
+    def sensitivity(self, view: str) -> pd.DataFrame:
+        """Columns x dimensions: how far a column moves per standard deviation of a dimension.
+
+        In the units of the data. For a linear map these are absolute loadings.
+        """
+        check_is_fitted(self)
+        (place,) = self._places(view)
+        scaled = self.engine_.slopes(place) * self.scalings_[place].scale[:, None]
+        return pd.DataFrame(scaled, index=self.columns_[place])
+
+    # ------------------------------------------------------------------ new samples
+
+    def transform(
+        self, views: Any, *, times: Any = None, sequences: Any = None, return_std: bool = False,
+        **how: Any,
+    ) -> Any:  # fmt: skip
+        """Latent means (and std) of new samples from whatever views they have.
+
+        For ``times``, ``sequences`` and ``coupled`` see :meth:`BayesianGPLVM.transform`.
+        """
+        new = self._new(views, times, sequences)
+        q = self._infer(new.scaled, new.when, how=how).likeliest()
+        mean, std = self._named_output(q, new.found)
+        return (mean, std) if return_std else mean
+
+    def predict(
+        self,
+        views: Any,
+        target: Names | None = None,
+        *,
+        times: Any = None,
+        sequences: Any = None,
+        return_std: bool = False,
+        return_cov: bool = False,
+        n_samples: int | None = None,
+        random_state: Any = None,
+        **how: Any,
+    ) -> Any:
+        """Predict views of new samples from the views (and columns) that are known.
+
+        Parameters
+        ----------
+        views : dict, list with None for what is wanted, MuData
+        target : str or list of str, optional
+            Views to predict. Default: those not given (all, if all are given).
+        times, sequences
+            For models fitted with time stamps; see :meth:`BayesianGPLVM.transform`.
+        return_std, return_cov, n_samples
+            The mean alone; or with the std of every value; or with the covariance of each
+            row's values; or draws (n_samples, n_rows, n_columns). Noise is included.
+        **how
+            What the model offers besides for new samples; see its own documentation.
+
+        Returns
+        -------
+        The result for the target, or a dict of them by view if ``target`` is a list or None.
+        """
+        new = self._new(views, times, sequences)
+        targets = self._targets(target, new.found)
+        places = self._places(targets)
+        q = self._infer(new.scaled, new.when, places, how)
+        if n_samples is not None:
+            refuse_both(return_std, return_cov)
+            drawn = self._draws(places, q, n_samples, self._rng(random_state))
+            answers = dict(zip(targets, drawn, strict=True))
+        else:
+            answers = {
+                name: self._like(new.found, name, self._moments(place, q, return_std, return_cov))
+                for name, place in zip(targets, places, strict=True)
+            }
+        return answers[targets[0]] if isinstance(target, str) else answers
+
+    def predict_modes(
+        self, views: Any, target: str, *, times: Any = None, sequences: Any = None,
+        n_modes: int = 5, **how: Any,
+    ) -> Modes:  # fmt: skip
+        """The distinct answers that the known views allow, with their weights.
+
+        One silhouette can mean two poses: where the search for x* ends in several optima, each
+        is weighed by exp(bound).
+        """
+        new = self._new(views, times, sequences)
+        (place,) = self._places(self._targets(target, new.found))
+        if "n_modes" in keyword_options(self.engine_.infer):
+            how["n_modes"] = n_modes
+        q = self._infer(new.scaled, new.when, [place], how)
+        weights, means, variances = self.engine_.modes(place, q, n_modes)
+        mean, std = in_units(self.scalings_[place], means, None), np.sqrt(variances)
+        return Modes(weights, mean, self.scalings_[place].undo_std(std))
+
+    def score_samples(
+        self, views: Any, *, times: Any = None, sequences: Any = None, **how: Any
+    ) -> Float[np.ndarray, " N"]:
+        """Log density of each new sample's observed values, in the units of the data.
+
+        Of variational models an approximation; see :meth:`BayesianGPLVM.score_samples`.
+        """
+        new = self._new(views, times, sequences)
+        return self._densities(new.scaled, new.when, how)
+
+    def score(
+        self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None
+    ) -> float:
+        """Mean of :meth:`score_samples`: higher is better."""
+        return float(np.mean(self.score_samples(views, times=times, sequences=sequences)))
+
+    def impute(
+        self, views: Any = None, *, times: Any = None, sequences: Any = None,
+        return_std: bool = False, **how: Any,
+    ) -> Any:  # fmt: skip
+        """All views with their holes filled, of the training samples or of new ones.
+
+        Observed values are returned as they are, with a std of zero.
+        """
+        check_is_fitted(self)
+        if views is None:
+            found, scaled = self._training_views(), self.engine_.data
+            q = self._trained()
+        else:
+            new = self._new(views, times, sequences)
+            found, scaled = new.found, tuple(new.scaled)
+            q = self._infer(scaled, new.when, how=how)
+        filled, stds = {}, {}
+        for place, (name, table) in enumerate(zip(found.names, found.tables, strict=True)):
+            mean, std = in_units(self.scalings_[place], *self.engine_.fill(place, scaled, q))
+            missing = np.isnan(table)
+            filled[name] = self._like(found, name, np.where(missing, mean, table))
+            stds[name] = self._like(found, name, np.where(missing, std, 0.0))
+        return (filled, stds) if return_std else filled
+
+    def correspondences(
+        self,
+        views: Any = None,
+        to: Names | None = None,
+        k: int = 6,
+        *,
+        of: Names | None = None,
+        times: Any = None,
+        sequences: Any = None,
+    ) -> tuple[np.ndarray, Float[np.ndarray, "N K"]]:
+        """Training samples that correspond to given ones in the shared dimensions (000 §5.2).
+
+        Parameters
+        ----------
+        views : optional
+            New samples; by default the training samples themselves.
+        to : str or list of str, optional
+            The views to find correspondences in. Default: those not given.
+        of : str or list of str, optional
+            For training samples: the views they are seen through. Default: all but ``to``.
+
+        Returns
+        -------
+        names, distances
+            For every sample the k nearest training samples, and their distances.
+        """
+        check_is_fitted(self)
+        if views is None:
+            if to is None:
+                raise OptionError("name the view to find correspondences in: to='...'")
+            known = listed(of) or [n for n in self.view_names_ if n not in listed(to)]
+            wanted, q = listed(to), self.engine_.positions
+        else:
+            new = self._new(views, times, sequences)
+            known, wanted = known_views(new.found), self._targets(to, new.found)
+            q = self._infer(new.scaled, new.when)
+        shared = self.engine_.common(self._places(known), self._places(wanted))
+        if not shared or q.cluster is not None:
+            raise OptionError(f"{known} and {wanted} share no dimension: nothing corresponds")
+        there = self.latent_mean_[:, shared]
+        search = NearestNeighbors(n_neighbors=min(k, len(there))).fit(there)
+        distance, index = search.kneighbors(q.likeliest().mean[:, shared])
+        return np.asarray(self.samples_, dtype=object if self.labelled_ else None)[index], distance
+
+    def forecast(
+        self,
+        times: Any,
+        view: Names | None = None,
+        sequence: Any = None,
+        *,
+        return_std: bool = False,
+        n_samples: int | None = None,
+        random_state: Any = None,
+    ) -> Any:
+        """Views at other times of a training sequence, from the time stamps alone (002 §4.2).
+
+        Before, between or after the training samples. With ``n_samples``, trajectories of shape
+        (n_samples, n_times, n_columns) whose latent paths are drawn jointly over time, and
+        from which all views are drawn.
+        """
+        places = self._places(listed(view) or self.view_names_)
+        found = self._forecast(places, times, sequence, return_std, n_samples, random_state)
+        return self._by_name(view, found)
+
+    # ------------------------------------------------------------------ from the latent space
+
+    def inverse_transform(
+        self, X: Any, view: Names | None = None, latent_std: Any = None, *, return_std: bool = False
+    ) -> Any:
+        """Views at given latent positions (with their uncertainty, if given)."""
+        q = self._at(X, latent_std)
+        places = self._places(listed(view) or self.view_names_)
+        return self._by_name(view, [self._moments(p, q, return_std, False) for p in places])
+
+    def traverse(
+        self, dimension: int, view: Names | None = None, *, at: Any = None, steps: int = 9,
+        span: float | None = None,
+    ) -> Any:  # fmt: skip
+        """Views along one latent dimension, the others held (000 figure 10).
+
+        Parameters
+        ----------
+        at : sample name or latent position, optional
+            Where the others are held. Default: the sample nearest to the centre.
+        span : float, optional
+            Half the length of the walk; default: the range of the training samples.
+        """
+        base = self._place_of(at)
+        values = self.latent_mean_[:, self._dimension(dimension)]
+        ends = (values.min(), values.max())
+        if span is not None:
+            ends = (base[dimension] - span, base[dimension] + span)
+        X = np.tile(base, (steps, 1))
+        X[:, dimension] = np.linspace(*ends, steps)
+        return self.inverse_transform(X, view)
+
+    def interpolate(
+        self, start: Any, end: Any, view: Names | None = None, *, steps: int = 9,
+        dimensions: Sequence[int] | None = None,
+    ) -> Any:  # fmt: skip
+        """Views on the straight line between two samples or positions, or in some dimensions."""
+        a, b = self._place_of(start), self._place_of(end)
+        move = np.ones_like(a) if dimensions is None else np.zeros_like(a)
+        if dimensions is not None:
+            move[[self._dimension(d) for d in dimensions]] = 1.0
+        return self.inverse_transform(a + np.linspace(0, 1, steps)[:, None] * move * (b - a), view)
+
+    def sample(
+        self, n_samples: int = 1, view: Names | None = None, *, latent: str = "prior",
+        fixed: dict[int, float] | None = None, random_state: Any = None,
+    ) -> Any:  # fmt: skip
+        """Draw new samples of all views (or some) from common latent positions.
+
+        Parameters
+        ----------
+        latent : {"prior", "posterior"}
+            Draw x from its prior, or from the posteriors of training samples.
+        fixed : dict, optional
+            Dimensions held at values, e.g. the shared ones of a sample, so that only the
+            private ones vary.
+        """
+        check_is_fitted(self)
+        rng = self._rng(random_state)
+        q = self._source(n_samples, latent, rng)
+        if q.cluster is None:
+            x = q.draw(1, rng)[0]
+            for dimension, value in (fixed or {}).items():
+                x[:, self._dimension(dimension)] = value
+            q = Positions.known(x)
+        elif fixed:
+            raise OptionError("dimensions of different clusters cannot be held together")
+        places = self._places(listed(view) or self.view_names_)
+        return self._by_name(view, [values[0] for values in self._draws(places, q, 1, rng)])
+
+    def sample_private(
+        self, view: str, at: Any, n_samples: int = 9, *, random_state: Any = None
+    ) -> Float[np.ndarray, "K D"]:
+        """Draws of one view with its shared dimensions held at a sample, the private ones free."""
+        place = self._place_of(at)
+        held = [d for d in range(place.size) if d not in self.private(view)]
+        fixed = {d: float(place[d]) for d in held}
+        return self.sample(
+            n_samples, view, latent="posterior", fixed=fixed, random_state=random_state
+        )
+
+    # ------------------------------------------------------------------ what transform returns
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose what ``transform`` returns, as in scikit-learn: "pandas" or "default"."""
+        if transform not in {None, "default", "pandas"}:
+            raise OptionError(f"transform must be 'default' or 'pandas', got {transform!r}")
+        if transform is not None:
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the latent dimensions."""
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.asarray([f"{prefix}{d}" for d in range(self.latent_mean_.shape[1])], dtype=object)
+
+    def _named_output(self, q: Positions, found: Views) -> tuple[Any, Any]:
+        """Latent moments as arrays, or as DataFrames if the user has asked for them."""
+        asked = getattr(self, "_sklearn_output_config", {}).get("transform")
+        if (asked or sklearn.get_config()["transform_output"]) != "pandas":
+            return q.mean, q.std
+        names: Any = {"index": found.samples, "columns": self.get_feature_names_out()}
+        return pd.DataFrame(q.mean, **names), pd.DataFrame(q.std, **names)
+
+    # ------------------------------------------------------------------ edges
+
+    @property
+    def _scalings(self) -> tuple[Scaling, ...]:
+        return self.scalings_
+
+    def _prepare(self, views: Any, times: Any = None, sequences: Any = None) -> list[np.ndarray]:
+        """Check the options and the training views, keep their names; return them scaled."""
+        self._check_options()
+        found = as_views(views, self.align)
+        self.given_names_, self.given_columns_ = found.names, found.columns
+        found = found.one_per_column() if self.split_columns else found
+        if len(found.samples) < MIN_SAMPLES:
+            raise DataError(f"at least {MIN_SAMPLES} samples are needed, got {len(found.samples)}")
+        timed = times is not None or sequences is not None
+        self.when_ = as_when(times, sequences, found.samples) if timed else None
+        check_views(found, empty_rows=timed)
+        for name, table, columns in zip(found.names, found.tables, found.columns, strict=True):
+            check_training_columns(table, name, columns)
+        self.view_names_, self.columns_ = found.names, found.columns
+        self.samples_, self.labelled_ = found.samples, found.labelled
+        choices = self._by_view(self.scaling, "scaling", "view")
+        self.scalings_ = tuple(
+            Scaling.fit(table, choice) for table, choice in zip(found.tables, choices, strict=True)
+        )
+        return self._scaled(found)
+
+    def _new(self, views: Any, times: Any = None, sequences: Any = None) -> NewSamples:
+        check_is_fitted(self)
+        found = match_views(views, self.given_names_, self.given_columns_, self.align)
+        found = found.one_per_column() if self.split_columns else found
+        when = self._when(times, sequences, found.samples)
+        check_views(found, empty_rows=when is not None)
+        return NewSamples(found, self._scaled(found), when)
+
+    def _scaled(self, found: Views) -> list[Float[np.ndarray, "N _"]]:
+        pairs = zip(self.scalings_, found.tables, strict=True)
+        return [scaling.apply(table) for scaling, table in pairs]
+
+    def _training_views(self) -> Views:
+        """The training views as they came, from what is kept of them."""
+        tables = tuple(s.undo(Y) for s, Y in zip(self.scalings_, self.engine_.data, strict=True))
+        return Views(self.view_names_, tables, self.columns_, self.samples_, bool(self.labelled_))
+
+    def _by_view(self, option: Any, name: str, default: Any) -> list[Any]:
+        return by_view(option, name, default, self.view_names_)
+
+    def _places(self, names: Names) -> list[int]:
+        check_is_fitted(self)
+        return places_of(names, self.view_names_)
+
+    def _targets(self, target: Names | None, found: Views) -> list[str]:
+        if target is not None:
+            self._places(target)
+            return listed(target)
+        known = known_views(found)
+        return [name for name in found.names if name not in known] or list(found.names)
+
+    def _by_name(self, view: Names | None, answers: Sequence[Any]) -> Any:
+        """The answer for one view, or a dict of them."""
+        names = listed(view) or list(self.view_names_)
+        return answers[0] if isinstance(view, str) else dict(zip(names, answers, strict=True))
+
+    def _like(self, found: Views, name: str, answer: Any) -> Any:
+        """Tables come back as DataFrames where rows came with names."""
+        if isinstance(answer, tuple):
+            return tuple(self._like(found, name, part) for part in answer)
+        if found.labelled and answer.ndim == 2:
+            columns = self.columns_[self.view_names_.index(name)]
+            return pd.DataFrame(answer, index=found.samples, columns=columns)
+        return answer
+
+    def _place_of(self, at: Any) -> Float[np.ndarray, " Q"]:
+        """The latent position of a sample's name, of the central sample, or as given."""
+        check_is_fitted(self)
+        X = self.latent_mean_
+        if at is None:
+            spread = np.maximum(X.std(axis=0), 1e-12)
+            return X[np.argmin(np.sum(((X - X.mean(axis=0)) / spread) ** 2, axis=1))]
+        if np.ndim(at) == 0:
+            if at not in self.samples_:
+                raise DataError(f"there is no training sample {at!r}")
+            return X[self.samples_.index(at)]
+        return self._at(np.asarray(at, dtype=np.float64)[None]).mean[0]
+
+    def _dimension(self, dimension: int) -> int:
+        if not 0 <= dimension < self.latent_mean_.shape[1]:
+            raise OptionError(
+                f"dimension must be from 0 to {self.latent_mean_.shape[1] - 1}, got {dimension}"
+            )
+        return dimension

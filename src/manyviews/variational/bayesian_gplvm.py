@@ -1,0 +1,209 @@
+"""The Bayesian GP-LVM: one view, latent points independent or moving over time (002)."""
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float
+
+from ..inference.diagnostics import check_signal
+from ..inference.initial_dynamics import TimeKernel
+from ..io import register_record
+from ..kernels import Kernel
+from ..linalg import DEFAULT_JITTER
+from ..shells import TableModel
+from .fit import fit_engine
+from .options import DEFAULT_NOISE_FLOOR, MISSING, TABLE, fit_options
+
+
+@register_record
+class BayesianGPLVM(TableModel):
+    """Nonlinear dimensionality reduction that decides the number of dimensions itself.
+
+    Every column d of the data is a Gaussian process of a few latent variables,
+
+        y_nd = f_d(x_n) + noise,   f_d ~ GP(0, k),   x_n ~ N(0, I),
+
+    and the latent variables are integrated out variationally: the fit maximises a lower
+    bound on log p(Y) over q(X) = Π N(μ_n, diag S_n), the kernel, the noise and the inducing
+    inputs. Dimensions that the data do not need are switched off.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Latent dimensions to start with (an upper limit). Default: 10, or what the data allow.
+    n_inducing : int, optional
+        Inducing inputs: more is more exact and slower. Default: 50, or the number of samples.
+    kernel : str or Kernel, default="rbf"
+        ``"rbf"``, ``"linear"``, ``"rbf + linear + bias"``, … start at values read off the data;
+        a :class:`~manyviews.kernels.Kernel` starts at its own values.
+    init : {"pca", "ppca", "random"} or array, default="ppca"
+        Starting latent means; an array has one row per sample.
+    inducing : {"kmeans", "subset"}, default="kmeans"
+        How the first inducing inputs are chosen from the latent means.
+    scaling : {"view", "column", "none"}, default="view"
+        Divide the centred data by one number, by one per column, or not at all.
+    noise_floor : float, default=1e-6
+        Smallest noise variance, as a share of the data's variance: exact data (labels,
+        counts of a few values) could otherwise be given any density.
+    evidence_power : float or "auto", default=1.0
+        Exponent, at most one, of what new rows say of their latent position. The model takes
+        the noise of the columns (and of successive rows) as independent; where it is not, one
+        makes positions look too certain, and a smaller power helps. ``"auto"`` reads it off the
+        correlations of the training residuals. It may be changed after the fit, and does not
+        enter :meth:`score_samples`.
+    missing : {"auto", "exact", "shared"}, default="auto"
+        Treatment of NaN: exact by missing pattern, or one posterior covariance for all
+        columns; ``"auto"`` is exact up to 16 patterns.
+    n_restarts : int, default=1
+        Starts to try. All are optimised roughly, the one of the highest bound to the end.
+    max_iter : int, default=1000
+        Most iterations of the last optimisation stage.
+    tol : float, default=1e-5
+        Converged when 30 iterations gain less than this many nats per observed value.
+    stages : sequence of Stage, optional
+        Another plan for the optimisation.
+    positive : {"log", "softplus"}, default="log"
+        The scale on which positive parameters are optimised.
+    signal_check : {"auto", "error", "warn", "off"}, default="auto"
+        Warn when the signal-to-noise ratio is below 10 and refuse the fit below 2: always
+        (``"error"``), or where a linear model does find structure, so that the fit has lost
+        it (``"auto"``); only warn; or neither.
+    jitter : float, default=1e-6
+        Foot of the jitter ladder, relative to the kernel's variance.
+    n_starts : int, default=10
+        Nearest training rows that the latent position of a new row is sought from.
+    time_kernel : str, Kernel or list of them, default="auto"
+        Prior over time, for fits with ``times``: one kernel for all latent dimensions, or a list
+        with one each. ``"auto"`` is RBF, or Matérn-5/2 (of linear cost) where sequences are long.
+    flow_weight : float, default=0.0
+        With more than zero, new rows with times are expected to move on as training sequences
+        did, besides following the prior over time, which is the same run backwards. One
+        counts every step as one observation. It may be changed after the fit, and does not
+        enter :meth:`score_samples`.
+    checkpoint : path, optional
+        File that follows the fit; a later fit with the same data and options resumes from it.
+    random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+        1 shows a progress bar.
+
+    Attributes
+    ----------
+    latent_mean_, latent_std_ : ndarray of shape (n_samples, n_components)
+        The posterior of the training points.
+    relevance_ : ndarray of shape (n_components,)
+        Normalised relevance of each dimension (the ARD weights of RBF and linear kernels).
+    n_active_ : int
+        Dimensions with a relevance above 0.005.
+    lower_bound_ : float
+        Lower bound on log p(Y), in the units of the data.
+    noise_variance_ : ndarray of shape (n_features,)
+    kernel_ : Kernel
+        The fitted kernel, for scaled data.
+    fit_info_ : FitInfo
+        What happened: bound trace, gradient, jitter, signal-to-noise, seconds, …
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from manyviews import BayesianGPLVM
+    >>> model = BayesianGPLVM(n_components=3, random_state=0).fit(load_iris().data)
+    >>> model.transform(load_iris().data[:2]).shape
+    (2, 3)
+    """
+
+    _options = {**TABLE, "missing": (MISSING,)}
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        n_inducing: int | None = None,
+        kernel: str | Kernel = "rbf",
+        init: Any = "ppca",
+        inducing: str = "kmeans",
+        scaling: str = "view",
+        noise_floor: float = DEFAULT_NOISE_FLOOR,
+        evidence_power: float | str = 1.0,
+        missing: str = "auto",
+        n_restarts: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        stages: Any = None,
+        positive: str = "log",
+        signal_check: str = "auto",
+        jitter: float = DEFAULT_JITTER,
+        n_starts: int = 10,
+        time_kernel: TimeKernel = "auto",
+        flow_weight: float = 0.0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.n_inducing = n_inducing
+        self.kernel = kernel
+        self.init = init
+        self.inducing = inducing
+        self.scaling = scaling
+        self.noise_floor = noise_floor
+        self.evidence_power = evidence_power
+        self.missing = missing
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stages = stages
+        self.positive = positive
+        self.signal_check = signal_check
+        self.jitter = jitter
+        self.n_starts = n_starts
+        self.time_kernel = time_kernel
+        self.flow_weight = flow_weight
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
+        """Fit the model; NaN in ``X`` is missing.
+
+        Parameters
+        ----------
+        times : array-like, optional
+            A time stamp (number or date) per row, in any order, or several observed inputs per
+            row. The latent points then follow a Gaussian process over them (002 §3.3.2).
+        sequences : array-like, optional
+            The independent sequence that each row belongs to.
+        """
+        return fit_table(self, self._prepare(X, times, sequences), missing=self.missing)
+
+    def _inference(self) -> dict[str, Any]:
+        return table_inference(self)
+
+
+def fit_table(
+    model: Any, scaled: Float[np.ndarray, "N D"], *, n_local: int = 0, missing: str = "exact"
+) -> Any:
+    """Fit one table by a plain GP or, with local processes, by a collaborative one."""
+    options = fit_options(
+        model, [scaled], kernels=[model.kernel], n_inducing=[model.n_inducing],
+        noise_floors=[model.noise_floor], max_components=scaled.shape[1], n_local=[n_local],
+        when=model.when_, missing=missing,
+    )  # fmt: skip
+    engine, info = fit_engine([scaled], ["X"], options)
+    model._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
+    view = engine.model.views[0]
+    model.noise_variance_ = float(view.noise_variance()) * model.scaling_.scale**2
+    model.kernel_ = view.kernel  # type: ignore[attr-defined]
+    check_signal({"X": float(info.signal_to_noise[0])}, engine.data, model.signal_check)
+    return model
+
+
+def table_inference(model: Any) -> dict[str, Any]:
+    """What the engine is asked of new rows."""
+    return {
+        "evidence_power": [model.evidence_power],
+        "n_starts": model.n_starts,
+        "flow_weight": model.flow_weight,
+    }

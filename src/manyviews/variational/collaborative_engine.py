@@ -1,0 +1,240 @@
+"""The engine of collaborative models: views with paths of their own around a shared one (003)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.stats import norm
+
+from ..data import When
+from ..errors import OptionError
+from ..fitted import Positions, Tables
+from ..inference.bound import Model
+from ..io import register_record
+from ..latent import Collaborative, make_sequences, marginals
+from ..mappings import make_outputs
+from ..mappings.conditioning import condition
+from .cross_view import as_positions, neighbours
+from .engine import VariationalEngine, known_places
+
+TREATMENTS = ("conditional", "nearest", "nearest-own")
+MOST_FOLDS = 4
+
+
+class Question(NamedTuple):
+    """Which views are known and which are wanted, by place."""
+
+    known: tuple[int, ...]
+    wanted: tuple[int, ...]
+
+
+@register_record
+@dataclass(frozen=True)
+class CollaborativeEngine(VariationalEngine):
+    """A model over a :class:`.Collaborative` latent space."""
+
+    @property
+    def latent(self) -> Collaborative:
+        """The paths."""
+        assert isinstance(self.model.latent, Collaborative)
+        return self.model.latent
+
+    def infer(
+        self,
+        rows: Tables,
+        when: When | None = None,
+        wanted: Sequence[int] = (),
+        *,
+        private: str = "auto",
+        n_modes: int = 1,
+        coupled: bool = True,
+        evidence_power: Sequence[float | str] = (),
+        n_starts: int = 10,
+        flow_weight: float = 0.0,
+        losses: dict[str, dict[str, float]] | None = None,
+    ) -> Positions:
+        """q(x*) of rows; ``private="auto"`` takes what predicts left-out sequences best."""
+        if rows is self.data:
+            return self.positions
+        if private not in {"auto", *TREATMENTS}:
+            raise OptionError(f"private must be one of {('auto', *TREATMENTS)}, got {private!r}")
+        if not coupled:
+            raise OptionError("the rows of collaborative paths are always inferred jointly")
+        powers = self.powers(evidence_power, timed=True)
+        question = Question(tuple(known_places(rows)), tuple(wanted))
+        if not question.known or not set(question.wanted) - set(question.known):
+            private = "conditional"
+        if private == "auto":
+            found = self.compare(question, powers, n_starts, flow_weight, losses)
+            private = min(found, key=found.__getitem__)
+        points = self.search(
+            rows, self._when(rows, when), n_modes, powers, n_starts, flow_weight=flow_weight
+        )
+        if not wanted:
+            return Positions.independent(points.q.mean, points.q.variance)
+        return self.private_paths(as_positions(points, n_modes), question, private)
+
+    def log_density(
+        self, rows: Tables, when: When | None = None, *, method: str = "auto", n_starts: int = 10
+    ) -> Float[np.ndarray, " N"]:
+        return super().log_density(rows, self._when(rows, when), method=method, n_starts=n_starts)
+
+    def common(self, known: Sequence[int], wanted: Sequence[int]) -> list[int]:
+        return list(range(self.positions.mean.shape[1]))[self.latent.shared_dimensions()]
+
+    def prior(self, n_rows: int) -> Positions:
+        """A shared point, and every view's point around it."""
+        n_views, Q = self.latent.n_views, self.latent.n_dimensions
+        alpha = np.broadcast_to(np.asarray(self.latent.alpha.value), (n_views, Q))
+        shared, own, spread = self.prior_variances()
+        follow = np.concatenate([np.diag(1.0 - a) for a in (*alpha, np.zeros(Q))])
+        apart = alpha**2 * own[:, None] + (1.0 - alpha) ** 2 * spread[:, None]
+        covariance = shared * follow @ follow.T
+        covariance += np.diag(np.concatenate([apart.ravel(), np.zeros(Q)]))
+        mean = np.zeros((n_rows, len(covariance)))
+        return Positions(mean, covariance[None], np.zeros(n_rows, int))
+
+    def prior_variances(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Of the shared path, of the views' own dynamics, and the spread around the shared path."""
+        inputs = self.latent.sequences.inputs
+        own = np.array([float(k.diagonal(inputs).mean()) for k in self.latent.private_kernels])
+        shared = float(self.latent.shared_kernel.diagonal(inputs).mean())
+        return shared, own, np.asarray(self.latent.spread.value)
+
+    def _when(self, rows: Tables, when: When | None) -> When:
+        """Rows without time stamps: each is a sequence of its own, after the trained ones."""
+        if when is not None:
+            return when
+        trained = self.latent.sequences
+        return each_alone(len(rows[0]), trained.inputs.shape[1], int(trained.code.max()) + 1)
+
+    # ------------------------------------------------------------------ private paths
+
+    def private_paths(self, known: Positions, question: Question, treatment: str) -> Positions:
+        """Give the wanted views that are not known their latent points.
+
+        ``"conditional"`` leaves them as the joint posterior has them: their prior given what is
+        known of the shared path. ``"nearest"`` takes those of the training sample nearest in the
+        shared path (003 Algorithm 1), ``"nearest-own"`` of the one nearest in the known views' own
+        paths.
+        """
+        if treatment == "conditional":
+            return known
+        columns = np.arange(known.mean.shape[1])
+        searched = [self.latent.shared_dimensions()]
+        if treatment == "nearest-own":
+            searched = [self.latent.dimensions(view) for view in question.known]
+        dimensions = np.concatenate([columns[part] for part in searched]).tolist()
+        near = self.positions.rows(neighbours(known, self.positions, dimensions))
+        mean, variance = known.mean.copy(), known.variance.copy()
+        for view in set(question.wanted) - set(question.known):
+            part = self.latent.dimensions(view)
+            mean[:, part], variance[:, part] = near.mean[:, part], near.variance[:, part]
+        return replace(Positions.independent(mean, variance), weights=known.weights)
+
+    def compare(
+        self,
+        question: Question,
+        powers: Sequence[float] | None,
+        n_starts: int,
+        flow_weight: float = 0.0,
+        memory: dict[str, dict[str, float]] | None = None,
+    ) -> dict[str, float]:
+        """Mean negative log density of the wanted views under each treatment, cross-validated.
+
+        The training sequences are left out in turn (stretches of it, if there is but one): the
+        others' paths and inducing variables are conditioned without them, at the parameters of the
+        fit, and the left-out ones are predicted as new sequences. ``memory`` keeps the answers by
+        question.
+        """
+        memory = {} if memory is None else memory
+        name = f"{list(question.known)} -> {list(question.wanted)}, powers {powers}"
+        name += f", flow {flow_weight:g}" if flow_weight else ""
+        if name not in memory:
+            losses: dict[str, list[float]] = {treatment: [] for treatment in TREATMENTS}
+            for out in _folds(self):
+                if _observed(self, question, out).any():
+                    _fold_losses(self, question, out, powers, n_starts, flow_weight, losses)
+            memory[name] = {k: float(np.mean(v)) for k, v in losses.items() if v}
+        return memory[name]
+
+
+def _fold_losses(
+    engine: CollaborativeEngine,
+    question: Question,
+    out: Bool[np.ndarray, " N"],
+    powers: Sequence[float] | None,
+    n_starts: int,
+    flow_weight: float,
+    losses: dict[str, list[float]],
+) -> None:
+    """Add what each treatment loses on the rows left out."""
+    rest, rows = without(engine, out), [Y[out] for Y in engine.data]
+    given = [
+        Y if view in question.known else np.full_like(Y, np.nan) for view, Y in enumerate(rows)
+    ]
+    sequences = engine.latent.sequences
+    code = np.asarray(sequences.code)[out] + int(sequences.code.max()) + 1
+    when = When(np.asarray(sequences.inputs)[out], code, ())
+    found = rest.search(given, when, powers=powers, n_starts=n_starts, flow_weight=flow_weight)
+    alone = Positions.independent(found.q.mean, found.q.variance)
+    for name in TREATMENTS:
+        q = rest.private_paths(alone, question, name)
+        losses[name] += [_loss(rest, view, q, rows[view]) for view in question.wanted]
+
+
+def _loss(
+    engine: CollaborativeEngine, view: int, q: Positions, Y: Float[np.ndarray, "N D"]
+) -> float:
+    mean, variance = engine.moments(view, q, "variance")
+    assert variance is not None
+    return float(np.nanmean(-norm.logpdf(Y, mean, np.sqrt(variance))))
+
+
+def _observed(engine: CollaborativeEngine, question: Question, out: Bool[np.ndarray, " N"]) -> Any:
+    """Which of the rows have something known and something wanted."""
+    sides = [
+        np.stack([~np.isnan(engine.data[view][out]).all(axis=1) for view in side]).any(axis=0)
+        for side in question
+    ]
+    return sides[0] & sides[1]
+
+
+def _folds(engine: CollaborativeEngine) -> list[Bool[np.ndarray, " N"]]:
+    sequences = engine.latent.sequences
+    code, order = np.asarray(sequences.code), np.asarray(sequences.order)
+    names = np.unique(code)
+    if len(names) > 1:
+        count = min(MOST_FOLDS, len(names))
+        return [np.isin(code, names[fold::count]) for fold in range(count)]
+    folds = []
+    for stretch in np.array_split(order, MOST_FOLDS):
+        out = np.zeros(len(code), bool)
+        out[stretch] = True
+        folds.append(out)
+    return folds
+
+
+def without(engine: CollaborativeEngine, out: Bool[np.ndarray, " N"]) -> CollaborativeEngine:
+    """The model conditioned on the other rows alone, its parameters as they are."""
+    latent, kept = engine.latent, ~out
+    sequences = latent.sequences
+    rest = latent.with_rows(
+        make_sequences(np.asarray(sequences.inputs)[kept], np.asarray(sequences.code)[kept]),
+        np.asarray(latent.target.value)[kept],
+        np.asarray(latent.precision.value)[kept],
+    )
+    q, data = marginals(rest), tuple(Y[kept] for Y in engine.data)
+    posteriors = tuple(
+        condition(view, q[..., rest.dimensions(place)], make_outputs(data[place], "exact"))
+        for place, view in enumerate(engine.model.views)
+    )
+    return CollaborativeEngine(Model(rest, engine.model.views), posteriors, data)
+
+
+def each_alone(n_rows: int, n_inputs: int, first: int = 0) -> When:
+    """Rows without time stamps: each is a sequence of its own."""
+    code = first + np.arange(n_rows)
+    return When(np.zeros((n_rows, n_inputs)), code, tuple(code.tolist()))

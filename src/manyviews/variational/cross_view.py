@@ -1,0 +1,131 @@
+"""One set of views from another: private dimensions, modes (000 Alg. 1)."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.neighbors import NearestNeighbors
+
+from ..errors import SegmentationWarning
+from ..fitted import Positions
+from ..fitted.segmentation import Segmentation
+from ..inference.new_points import NewPoints
+
+TREATMENTS = ("posterior", "nearest", "blend", "conditional")
+NEIGHBOURS = 50  # components of a conditional mixture
+SAME_MODE = 0.1  # mean squared distance, in standard deviations, below which two ends are one
+
+
+def as_positions(found: NewPoints, n_modes: int) -> Positions:
+    """The distinct ends of the search, weighted by exp(bound), the approximate evidence."""
+    mean, variance = np.asarray(found.ends.mean), np.asarray(found.ends.variance)
+    bounds = found.end_bounds.copy()
+    n_ends = bounds.shape[1]
+    for late in range(1, n_ends):
+        for early in range(late):
+            spread = 0.5 * (variance[:, late] + variance[:, early])
+            apart = np.mean((mean[:, late] - mean[:, early]) ** 2 / spread, axis=1)
+            again = (apart < SAME_MODE) & np.isfinite(bounds[:, early])
+            bounds[:, late] = np.where(again, -np.inf, bounds[:, late])
+    order = np.argsort(-bounds, axis=1, kind="stable")[:, :n_modes]
+    bounds = np.take_along_axis(bounds, order, axis=1)
+    weights = np.exp(bounds - bounds[:, :1])
+    rows = np.arange(len(bounds))[:, None]
+    Q = mean.shape[-1]
+    parts = Positions.independent(
+        mean[rows, order].reshape(-1, Q), variance[rows, order].reshape(-1, Q)
+    )
+    return replace(parts, weights=weights / weights.sum(axis=1, keepdims=True))
+
+
+def fill_private(
+    known: Positions,
+    train: Positions,
+    parts: Segmentation,
+    strength: Float[np.ndarray, " Q"],
+    treatment: str,
+) -> Positions:
+    """Give the dimensions that the known views do not inform a distribution.
+
+    Parameters
+    ----------
+    known
+        q(x*) given the known views.
+    parts
+        Segmentation with the known views as A and the wanted ones as B.
+    strength
+        Relevance of each dimension for the known views, at most one.
+    treatment : {"posterior", "nearest", "blend", "conditional"}
+        Leave them at their posterior, which is the prior where the known views say nothing;
+        take those private to B from the training point nearest in the shared dimensions
+        (000 Algorithm 1); let every dimension slide from that point to the posterior by
+        ``strength``; or take those private to B from all training points near in the shared
+        dimensions, as a mixture (see :func:`conditional_mixture`).
+    """
+    if treatment == "posterior" or (treatment != "blend" and not parts.private_b):
+        return known
+    if not parts.shared:
+        warnings.warn(
+            "the known and the wanted views share no dimension, so there is no nearest training "
+            f"point in the shared space; private={treatment!r} falls back to 'posterior'. "
+            "Fit with init='canonical' or more restarts, or lower the threshold of segment() to "
+            "see how nearly they share one",
+            SegmentationWarning,
+            stacklevel=4,
+        )
+        return known
+    if treatment == "conditional":
+        return conditional_mixture(known, train, parts)
+    near = train.rows(neighbours(known, train, parts.shared)).likeliest()
+    keep = strength.copy()
+    if treatment == "nearest":
+        keep[:] = 1.0
+        keep[parts.private_b] = 0.0
+    filled = Positions.independent(
+        keep * known.mean + (1.0 - keep) * near.mean,
+        keep**2 * known.variance + (1.0 - keep) ** 2 * near.variance,
+    )
+    return replace(filled, weights=known.weights)
+
+
+def conditional_mixture(known: Positions, train: Positions, parts: Segmentation) -> Positions:
+    """Private given shared dimensions, under the training points' own distribution.
+
+    The latent points of the samples have a density Q(x) = (1/N) Σ_n N(μ_n, S_n), smoothed by
+    Scott's bandwidth h in the shared dimensions s. Then Q(x_p | x_s) = Σ_n w_n N(μ_np, S_np)
+    with w_n ∝ N(x_s; μ_ns, S_ns + h²), of which the ``NEIGHBOURS`` largest are kept.
+    """
+    s, p = parts.shared, parts.private_b
+    assert known.weights is not None
+    mean, variance = known.mean, known.variance
+    train_mean, train_variance = train.mean, train.variance
+    n_train = len(train_mean)
+    h = train_mean[:, s].std(axis=0) * n_train ** (-1.0 / (len(s) + 4))  # Scott 1992
+    count = min(NEIGHBOURS, n_train)
+    weights, means, variances = [], [], []
+    for row_mean, row_variance in zip(mean, variance, strict=True):
+        spread = row_variance[s] + train_variance[:, s] + h**2
+        logs = -0.5 * np.sum(
+            (row_mean[s] - train_mean[:, s]) ** 2 / spread + np.log(spread), axis=1
+        )
+        chosen = np.argsort(-logs, kind="stable")[:count]
+        weight = np.exp(logs[chosen] - logs[chosen[0]])
+        weights.append(weight / weight.sum())
+        part_mean, part_variance = np.tile(row_mean, (count, 1)), np.tile(row_variance, (count, 1))
+        part_mean[:, p] = train_mean[chosen][:, p]
+        part_variance[:, p] = train_variance[chosen][:, p]
+        means.append(part_mean)
+        variances.append(part_variance)
+    n_rows, n_modes = known.weights.shape
+    inner = np.reshape(weights, (n_rows, n_modes, count))
+    mixture = Positions.independent(np.concatenate(means), np.concatenate(variances))
+    return replace(
+        mixture, weights=(known.weights[:, :, None] * inner).reshape(n_rows, n_modes * count)
+    )
+
+
+def neighbours(q: Positions, train: Positions, dimensions: list[int]) -> Int[np.ndarray, " R"]:
+    """The training row nearest in some dimensions, for every part."""
+    search = NearestNeighbors(n_neighbors=1).fit(train.mean[:, dimensions])
+    return search.kneighbors(q.mean[:, dimensions], return_distance=False)[:, 0]

@@ -1,0 +1,253 @@
+"""The engine of the variational models: q(X), q(U) of every view, and new rows given these."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..data import When
+from ..errors import OptionError
+from ..expectations import Gaussian
+from ..fitted import Engine, Positions, Tables
+from ..fitted.engine import Spread, normalised
+from ..fitted.segmentation import ACTIVE_THRESHOLD, segment
+from ..inference.bound import Model
+from ..inference.independence import independent_share
+from ..inference.neighbours import nearest_rows
+from ..inference.new_points import NewPoints, infer_new_points
+from ..inference.new_sequences import infer_sequences
+from ..io import register_record
+from ..latent import Paths, everything
+from ..mappings import GPPosterior, Posterior
+from ..mappings.rows import augmented_evidence
+from ..mappings.sensitivity import sensitivity
+from .cross_view import TREATMENTS, as_positions, fill_private
+from .prediction import draw, moments
+
+
+@register_record
+@dataclass(frozen=True)
+class VariationalEngine(Engine):
+    """A fitted model with what prediction needs of the training data (scaled, NaN missing)."""
+
+    model: Model
+    posteriors: tuple[Posterior, ...]
+    data: tuple[np.ndarray, ...]
+
+    @cached_property
+    def marginals(self) -> Gaussian:
+        """q(X) of the training rows, all that the latent space holds."""
+        return everything(self.model.latent)
+
+    @cached_property
+    def positions(self) -> Positions:
+        return Positions.independent(self.marginals.mean, self.marginals.variance)
+
+    @cached_property
+    def relevance(self) -> Float[np.ndarray, "K Q"]:
+        own = [self._spread_out(k, np.array(v.relevance())) for k, v in enumerate(self.model.views)]
+        return normalised(np.stack(own))
+
+    # ------------------------------------------------------------------ new rows
+
+    def infer(
+        self,
+        rows: Tables,
+        when: When | None = None,
+        wanted: Sequence[int] = (),
+        *,
+        private: str = "posterior",
+        n_modes: int = 1,
+        coupled: bool = True,
+        evidence_power: Sequence[float | str] = (),
+        n_starts: int = 10,
+        flow_weight: float = 0.0,
+    ) -> Positions:
+        """q(x*) of rows (002 §4), and of what is private to the wanted views (000 Algorithm 1).
+
+        Parameters
+        ----------
+        private
+            Where the dimensions come from that the known views do not inform; see
+            :func:`~manyviews.variational.cross_view.fill_private`.
+        n_modes
+            With more than one, the mixture of up to so many optima of the search.
+        coupled
+            Whether rows of a sequence are inferred jointly.
+        evidence_power
+            Exponent of each view's evidence, or ``"auto"``.
+        """
+        if rows is self.data:
+            return self.positions
+        if private not in TREATMENTS:
+            raise OptionError(f"private must be one of {TREATMENTS}, got {private!r}")
+        powers = self.powers(evidence_power, when is not None)
+        found = self.search(rows, when, n_modes, powers, n_starts, coupled, flow_weight)
+        if not wanted:
+            return Positions.independent(found.q.mean, found.q.variance)
+        known = known_places(rows)
+        return fill_private(
+            as_positions(found, n_modes),
+            self.positions,
+            segment(self.relevance, known, list(wanted), ACTIVE_THRESHOLD),
+            self.relevance[known].max(axis=0),
+            private,
+        )
+
+    def search(
+        self,
+        rows: Tables,
+        when: When | None,
+        n_modes: int = 1,
+        powers: Sequence[float] | None = None,
+        n_starts: int = 10,
+        coupled: bool = True,
+        flow_weight: float = 0.0,
+    ) -> NewPoints:
+        """The optima of the bound over q(x*), q(U) held."""
+        if n_modes < 1:
+            raise OptionError(f"n_modes must be at least 1, got {n_modes}")
+        rows, latent = tuple(rows), self.model.latent
+        n_optimised, n_starts = n_modes if n_modes > 1 else None, max(n_starts, n_modes)
+        if when is None:
+            return infer_new_points(
+                latent.prior(len(rows[0])), self.marginals, self.posteriors, rows,
+                nearest_rows(rows, self.data, n_starts), powers=powers, n_optimised=n_optimised,
+            )  # fmt: skip
+        assert isinstance(latent, Paths)
+        if flow_weight and when.inputs.shape[1] > 1:
+            raise OptionError("flow_weight needs times: there are several inputs in their place")
+        return infer_sequences(
+            latent, self.posteriors, self.data, rows, when.inputs, when.code,
+            powers=powers, n_optimised=n_optimised, coupled=coupled, n_neighbours=n_starts,
+            flow_weight=flow_weight,
+        )  # fmt: skip
+
+    def powers(self, asked: Sequence[float | str], timed: bool) -> list[float] | None:
+        """The exponent of each view's evidence; ``"auto"`` reads it off the training residuals."""
+        latent = self.model.latent
+        sequences = latent.sequences if timed and isinstance(latent, Paths) else None
+        powers = []
+        for view, power in enumerate(asked):
+            if power == "auto":
+                fitted = self.moments(view, self.positions)[0]
+                power = independent_share(self.data[view] - fitted, sequences)
+            elif isinstance(power, str) or not 0.0 < power <= 1.0:
+                raise OptionError(f"evidence_power must be 'auto' or lie in (0, 1], got {power!r}")
+            powers.append(float(power))
+        return powers or None
+
+    def log_density(
+        self, rows: Tables, when: When | None = None, *, method: str = "auto", n_starts: int = 10
+    ) -> Float[np.ndarray, " N"]:
+        """F(Y, y*) - F(Y) of every row (002 eq. 36).
+
+        Rows with time stamps each get an equal share of their sequence's.
+        """
+        if method not in {"auto", "augmented", "fixed"}:
+            raise OptionError(f"method must be 'auto', 'augmented' or 'fixed', got {method!r}")
+        found = self.search(rows, when, n_starts=n_starts)
+        if when is not None:
+            if method == "augmented":
+                raise OptionError("with time stamps only method='fixed' is there")
+            return found.bound
+        if method == "fixed" or (method == "auto" and not all(p.exact for p in self.posteriors)):
+            return found.bound
+        if not all(isinstance(posterior, GPPosterior) for posterior in self.posteriors):
+            raise OptionError("with collaborative mappings only method='fixed' is there")
+        bound = -np.array(found.q.kl(self.model.latent.prior(len(rows[0]))))
+        for posterior, table in zip(self.posteriors, rows, strict=True):
+            if np.isnan(table).all():
+                continue
+            filled = jnp.asarray(np.nan_to_num(table))
+            observed = jnp.asarray(~np.isnan(table), jnp.float64)
+            assert isinstance(posterior, GPPosterior)
+            bound = bound + np.array(augmented_evidence(posterior, found.q, filled, observed))
+        return bound
+
+    # ------------------------------------------------------------------ outputs
+
+    def moments(
+        self, view: int, q: Positions, spread: Spread = None
+    ) -> tuple[Float[np.ndarray, "R D"], np.ndarray | None]:
+        """Exact for Gaussian positions with independent dimensions (002 eq. 40-41)."""
+        return moments(self.posteriors[view], self._seen(view, q), spread)
+
+    def draw(
+        self, views: Sequence[int], q: Positions, n_samples: int, rng: np.random.RandomState
+    ) -> list[Float[np.ndarray, "S N D"]]:
+        if len(views) > 1 or q.weights is not None:
+            return super().draw(views, q, n_samples, rng)
+        return [self._draw(views[0], q, n_samples, rng)]
+
+    def draw_at(
+        self, view: int, at: Positions, rng: np.random.RandomState
+    ) -> Float[np.ndarray, "R D"]:
+        return self._draw(view, at, 1, rng)[0]
+
+    def _draw(self, view: int, q: Positions, n_samples: int, rng: np.random.RandomState) -> Any:
+        key = jax.random.key(rng.randint(2**31 - 1))
+        return draw(self.posteriors[view], self._seen(view, q), n_samples, key)
+
+    def slopes(self, view: int) -> Float[np.ndarray, "D Q"]:
+        moved = sensitivity(self.posteriors[view], self._seen(view, self.positions))
+        return self._spread_out(view, moved)
+
+    def prior(self, n_rows: int) -> Positions:
+        found = self.model.latent.prior(n_rows)
+        return Positions.independent(found.mean, found.variance)
+
+    # ------------------------------------------------------------------ over time
+
+    def ahead(self, when: When) -> Positions:
+        found = everything(self._extended(when))[jnp.arange(-len(when.code), 0)]
+        return Positions.independent(found.mean, found.variance)
+
+    def paths(
+        self, when: When, n_paths: int, rng: np.random.RandomState
+    ) -> Float[np.ndarray, "S N Q"]:
+        key = jax.random.key(rng.randint(2**31 - 1))
+        return np.asarray(draw_paths(self._extended(when), key, n_paths))[:, -len(when.code) :]
+
+    def _extended(self, when: When) -> Paths:
+        latent = self.model.latent
+        assert isinstance(latent, Paths)
+        return extended(latent, when)
+
+    # ------------------------------------------------------------------ dimensions of a view
+
+    def _seen(self, view: int, q: Positions) -> Gaussian:
+        """The dimensions that a view is a function of."""
+        part = self.model.latent.dimensions(view)
+        return Gaussian(jnp.asarray(q.mean[:, part]), jnp.asarray(q.variance[:, part]))
+
+    def _spread_out(
+        self, view: int, values: Float[np.ndarray, "*_ P"]
+    ) -> Float[np.ndarray, "*_ Q"]:
+        """Values by the dimensions that a view sees, with zeros for the others."""
+        full = np.zeros((*values.shape[:-1], self.positions.mean.shape[1]))
+        full[..., self.model.latent.dimensions(view)] = values
+        return full
+
+
+def known_places(rows: Tables) -> list[int]:
+    """The views that have any value."""
+    return [place for place, table in enumerate(rows) if not np.isnan(table).all()]
+
+
+def extended(latent: Paths, when: When) -> Paths:
+    """The latent space with rows at other times of its sequences added last."""
+    own = np.flatnonzero(np.isin(np.asarray(latent.sequences.code), when.code))
+    return latent.extended(when.inputs, when.code, own)
+
+
+@eqx.filter_jit
+def draw_paths(latent: Paths, key: PRNGKeyArray, n_paths: int) -> Array:
+    """Paths of all rows, drawn jointly."""
+    return latent.sample(key, n_paths)

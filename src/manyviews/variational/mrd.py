@@ -1,0 +1,247 @@
+"""Manifold relevance determination: any number of views, shared and private dimensions."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, Self
+
+import pandas as pd
+
+from ..inference.diagnostics import check_signal
+from ..inference.initial_dynamics import TimeKernel
+from ..io import register_record
+from ..kernels import Kernel
+from ..linalg import DEFAULT_JITTER
+from ..shells import ViewsModel
+from ..shells.naming import Names
+from ..shells.options import ARRAY, BOOLEAN, one_of
+from .fit import fit_engine
+from .options import DEFAULT_NOISE_FLOOR, MISSING, VIEWS, fit_options
+from .power_comparison import POWERS, compare_powers
+
+
+@register_record
+class MRD(ViewsModel):
+    """What several tables about the same samples share, and what each has for itself.
+
+    Every view k is a set of Gaussian processes of one common latent space,
+
+        Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k,   f⁽ᵏ⁾_d ~ GP(0, k_k),   x_n ~ N(0, I),
+
+    and each has relevance weights of its own for the latent dimensions (000, 004). A
+    dimension that two views weigh is shared, one that a single view weighs is private to it,
+    one that none weighs is switched off.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Latent dimensions to start with (an upper limit). Default: 10, or what the data allow.
+    n_inducing : int or dict by view, optional
+        Inducing inputs of each view. Default: 50, or the number of samples.
+    kernel : str, Kernel or dict by view, default="rbf"
+    n_local : int or dict by view, default=0
+        Local processes of each view: with one or more, its columns mix several kernels by weights
+        of their own (003); see :class:`~manyviews.McGPDS`.
+    init : {"concatenated", "separate", "canonical", "random"} or array, default="concatenated"
+        Starting latent means: PPCA of all views side by side, or of each on its own, or
+        generalised canonical correlations (what the views share comes first), or random, or
+        given (samples x components).
+    inducing : {"kmeans", "subset"}, default="kmeans"
+    scaling : {"view", "column", "none"} or dict by view, default="view"
+        Divide each centred view by one number, by one per column, or not at all.
+    noise_floor : float or dict by view, default=1e-6
+        Smallest noise variance, as a share of the view's variance: exact data (labels, counts
+        of a few values) could otherwise be given any density.
+    align : {"union", "intersection"}, default="union"
+        DataFrames are aligned on their index; a sample that a view lacks is missing there.
+    split_columns : bool, default=False
+        Make every column a view of its own (000 §5.6); see :meth:`per_column`.
+    evidence_power : float, "auto" or dict by view, default=1.0
+        Exponent, at most one, of what new samples say of their latent position. The model takes
+        the noise of a view's columns as independent; where it is not (image features, spectra),
+        one makes positions look too certain, and a smaller power restores honest intervals:
+        chosen on held-out data, or read off the correlations of the training residuals
+        (``"auto"``). It may be changed after the fit.
+    n_restarts : int, default=3
+        Starts to try. All are optimised roughly, the one of the highest bound to the end.
+    missing, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
+time_kernel, flow_weight, checkpoint, random_state, verbose
+        As in :class:`~manyviews.BayesianGPLVM`.
+
+    Notes
+    -----
+    :meth:`predict` takes, besides what all models take:
+
+    private : {"posterior", "nearest", "blend", "conditional"}, default="posterior"
+        Where the dimensions come from that the known views do not inform: from the
+        posterior, which is their prior; from the training sample nearest in the shared
+        dimensions (sharper, 000 Algorithm 1); from a blend of the two by relevance; or
+        from all training samples near in the shared dimensions, as a mixture.
+    n_modes : int, default=1
+        With more, q(x*) is a mixture of up to so many optima found: what the known views
+        leave ambiguous shows in the std and in the draws. See :meth:`predict_modes`. With time
+        stamps, modes are whole paths.
+    coupled : bool, default=True
+        With time stamps: whether samples of a sequence are inferred jointly.
+
+    Attributes
+    ----------
+    view_names_ : tuple of str
+    relevance_ : DataFrame of shape (n_views, n_components)
+        Relevance of each dimension for each view, the largest of a view being one.
+    latent_mean_, latent_std_ : ndarray of shape (n_samples, n_components)
+    n_active_ : int
+        Dimensions that any view uses (relevance above 0.005).
+    lower_bound_ : float
+    fit_info_ : FitInfo
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews import MRD
+    >>> x = np.random.default_rng(0).normal(size=(60, 3))
+    >>> views = {"left": x[:, :2] @ np.ones((2, 6)), "right": np.sin(x[:, 1:]) @ np.ones((2, 4))}
+    >>> model = MRD(n_components=4, n_inducing=20, random_state=0).fit(views)
+    >>> model.predict({"left": views["left"][:2]}, "right").shape
+    (2, 4)
+    """
+
+    _options = {
+        **VIEWS,
+        "missing": (MISSING,),
+        "init": (one_of("concatenated", "separate", "canonical", "random"), ARRAY),
+        "split_columns": (BOOLEAN,),
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        n_inducing: int | dict[str, int] | None = None,
+        *,
+        kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
+        n_local: int | dict[str, int] = 0,
+        init: Any = "concatenated",
+        inducing: str = "kmeans",
+        scaling: str | dict[str, str] = "view",
+        noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
+        align: str = "union",
+        split_columns: bool = False,
+        evidence_power: float | str | dict[str, float | str] = 1.0,
+        missing: str = "auto",
+        n_restarts: int = 3,
+        max_iter: int = 1000,
+        tol: float = 1e-5,
+        stages: Any = None,
+        positive: str = "log",
+        signal_check: str = "auto",
+        jitter: float = DEFAULT_JITTER,
+        n_starts: int = 10,
+        time_kernel: TimeKernel = "auto",
+        flow_weight: float = 0.0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.n_inducing = n_inducing
+        self.kernel = kernel
+        self.n_local = n_local
+        self.init = init
+        self.inducing = inducing
+        self.scaling = scaling
+        self.noise_floor = noise_floor
+        self.align = align
+        self.split_columns = split_columns
+        self.evidence_power = evidence_power
+        self.missing = missing
+        self.n_restarts = n_restarts
+        self.max_iter = max_iter
+        self.tol = tol
+        self.stages = stages
+        self.positive = positive
+        self.signal_check = signal_check
+        self.jitter = jitter
+        self.n_starts = n_starts
+        self.time_kernel = time_kernel
+        self.flow_weight = flow_weight
+        self.checkpoint = checkpoint
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def per_column(cls, n_components: int | None = None, **options: Any) -> Self:
+        """The fully independent case: every column a view with its own relevance weights."""
+        return cls(n_components, split_columns=True, **options)
+
+    # ------------------------------------------------------------------ fitting
+
+    def fit(self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
+        """Fit to a dict or list of tables, a MuData object, or a single table.
+
+        NaN is missing; a view may be missing for whole samples.
+
+        Parameters
+        ----------
+        times, sequences : array-like or Series, optional
+            A time stamp (or several observed inputs) and a sequence per sample: the latent
+            points then follow a Gaussian process over time (000 §4.3). See
+            :meth:`BayesianGPLVM.fit`.
+        """
+        scaled = self._prepare(views, times, sequences)
+        options = fit_options(
+            self,
+            scaled,
+            kernels=self._by_view(self.kernel, "kernel", "rbf"),
+            n_inducing=self._by_view(self.n_inducing, "n_inducing", None),
+            noise_floors=self._by_view(self.noise_floor, "noise_floor", DEFAULT_NOISE_FLOOR),
+            max_components=sum(min(Y.shape) for Y in scaled),
+            n_local=self._by_view(self.n_local, "n_local", 0),
+            when=self.when_,
+            missing=self.missing,
+        )
+        engine, info = fit_engine(scaled, self.view_names_, options)
+        self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
+        ratios = dict(zip(self.view_names_, info.signal_to_noise.tolist(), strict=True))
+        check_signal(ratios, engine.data, self.signal_check)
+        return self
+
+    def _inference(self) -> dict[str, Any]:
+        return {
+            "evidence_power": self._by_view(self.evidence_power, "evidence_power", 1.0),
+            "n_starts": self.n_starts,
+            "flow_weight": self.flow_weight,
+        }
+
+    # ------------------------------------------------------------------ honest intervals
+
+    def compare_powers(
+        self,
+        known: Names,
+        target: Names,
+        *,
+        powers: Sequence[float] = POWERS,
+        folds: int = 0,
+        private: str = "posterior",
+    ) -> pd.DataFrame:
+        """How well training samples' views are predicted at several values of `evidence_power`.
+
+        Intervals that are too narrow show here as a negative log density that falls with the
+        power; take the power of the smallest.
+
+        Parameters
+        ----------
+        known, target : str or list of str
+            The question: which views from which.
+        folds : int, default=0
+            Fit the model anew without each of so many folds, and predict these. By default this
+            model is asked about samples that it knows, which costs little but flatters it where
+            there are few samples.
+        private
+            As in :meth:`predict`.
+
+        Returns
+        -------
+        DataFrame
+            By power: mean negative log density and root mean square error, both in units of the
+            columns' standard deviations, and the share of values inside 90 % intervals.
+        """
+        return compare_powers(self, known, target, powers, folds, private=private)
