@@ -12,9 +12,8 @@ def uncheckable(hint):
     return hint is Self or any(uncheckable(part) for part in get_args(hint))
 
 
-CATALOGUE = tuple(
-    f"manyviews.{room}" for room in ("composed", "linear", "mixtures", "points", "variational")
-)
+ROOMS = ("composed", "inference.search", "linear", "mixtures", "points", "variational")
+CATALOGUE = tuple(f"manyviews.{room}" for room in ROOMS)
 
 
 def typechecker(function):

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from manyviews import MRD, Stage
+from manyviews import MRD, Search, Stage
 from manyviews.explore import server as serving
 
 QUICK: dict[str, Any] = {
-    "n_inducing": 10, "stages": (Stage("lbfgs", 15),), "random_state": 0, "signal_check": "off"
-}  # fmt: skip
+    "n_inducing": 10,
+    "search": Search(n_restarts=1, stages=(Stage("lbfgs", 15),)),
+    "random_state": 0,
+    "signal_check": "off",
+}
 
 
 @cache
@@ -43,7 +46,7 @@ def small_views() -> dict[str, pd.DataFrame]:
 @cache
 def small_model() -> MRD:
     """Far from converged, which no test of the page minds."""
-    return MRD(4, scaling={"blood": "column"}, n_restarts=1, **QUICK).fit(small_views())
+    return MRD(4, scaling={"blood": "column"}, **QUICK).fit(small_views())
 
 
 @contextmanager

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import manyviews
-from manyviews import AutoregressiveGP, UncertainGPRegressor
+from manyviews import AutoregressiveGP, Search, UncertainGPRegressor
 from manyviews.errors import DataError, OptionError
 from manyviews.expectations import Gaussian
 from manyviews.inference.rollout import propagate
@@ -22,7 +22,7 @@ def series(n=70):
 @pytest.fixture(scope="module")
 def fitted():
     noisy = series() + 0.05 * np.random.default_rng(0).normal(size=(70, 2))
-    estimator = UncertainGPRegressor(12, max_iter=60, tol=1e-3, random_state=0)
+    estimator = UncertainGPRegressor(12, search=Search(max_iter=60, tol=1e-3), random_state=0)
     return AutoregressiveGP(WINDOW, estimator).fit(noisy), noisy
 
 
@@ -125,7 +125,7 @@ def test_exogenous_inputs_sequences_frames_and_holes():
     frame = pd.DataFrame({"level": y})
     frame.iloc[20, 0] = np.nan
     model = AutoregressiveGP(
-        2, UncertainGPRegressor(10, kernel="linear", max_iter=80, random_state=0)
+        2, UncertainGPRegressor(10, kernel="linear", search=Search(max_iter=80), random_state=0)
     )
     model.fit(frame, u, sequences=["a"] * 45 + ["b"] * 45)
     future = np.array([1.0, -1.0, 0.5])

@@ -14,13 +14,15 @@ from manyviews import (
     GenerativeClassifier,
     MixturePCCA,
     MRDClassifier,
+    Search,
     UncertainGPRegressor,
     linear,
     points,
 )
 from manyviews.errors import ManyviewsError
 
-QUICK = {"n_inducing": 6, "max_iter": 5, "signal_check": "off", "random_state": 0}
+BRIEF = Search(max_iter=5, n_restarts=1)
+QUICK = {"n_inducing": 6, "search": BRIEF, "signal_check": "off", "random_state": 0}
 GOOD = np.random.default_rng(0).standard_normal((12, 3))
 LABELS = np.array([0, 1] * 6)
 
@@ -64,7 +66,7 @@ ODD = {
 }
 
 
-QUICK_POINTS = {"max_iter": 5, "random_state": 0}
+QUICK_POINTS = {"search": Search(max_iter=5), "random_state": 0}
 
 
 def single(table):
@@ -85,8 +87,8 @@ def regressed(table):
 
 MODELS = {
     "gplvm": (lambda: BayesianGPLVM(2, **QUICK), single),
-    "mrd": (lambda: MRD(2, n_restarts=1, **QUICK), paired),
-    "classifier": (lambda: MRDClassifier(MRD(2, n_restarts=1, **QUICK)), labelled),
+    "mrd": (lambda: MRD(2, **QUICK), paired),
+    "classifier": (lambda: MRDClassifier(MRD(2, **QUICK)), labelled),
     "ppca": (lambda: linear.PPCA(2), single),
     "factor analysis": (lambda: linear.FactorAnalysis(1), single),
     "bayesian pca": (lambda: linear.BayesianPCA(2), single),
@@ -102,12 +104,12 @@ MODELS = {
         paired,
     ),
     "uncertain": (
-        lambda: UncertainGPRegressor(6, max_iter=5, random_state=0),
+        lambda: UncertainGPRegressor(6, search=BRIEF, random_state=0),
         regressed,
     ),
     "densities": (lambda: GenerativeClassifier(linear.PPCA(1)), labelled),
     "series": (
-        lambda: AutoregressiveGP(2, UncertainGPRegressor(5, max_iter=5, random_state=0)),
+        lambda: AutoregressiveGP(2, UncertainGPRegressor(5, search=BRIEF, random_state=0)),
         single,
     ),
     "points": (lambda: points.GPLVM(2, **QUICK_POINTS), single),
@@ -175,7 +177,7 @@ def fitted():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = BayesianGPLVM(2, **QUICK).fit(GOOD)
-        mrd = MRD(2, n_restarts=1, **QUICK).fit({"good": GOOD, "odd": GOOD[:, ::-1].copy()})
+        mrd = MRD(2, **QUICK).fit({"good": GOOD, "odd": GOOD[:, ::-1].copy()})
     return model, mrd
 
 

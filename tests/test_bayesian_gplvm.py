@@ -7,7 +7,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from manyviews import BayesianGPLVM, Stage, kernels
+from manyviews import BayesianGPLVM, Search, Stage, kernels
 from manyviews.errors import (
     ConstantColumnWarning,
     DataError,
@@ -19,7 +19,7 @@ from manyviews.inference.diagnostics import check_signal, linear_dimensions
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
 
-FAST = {"n_inducing": 15, "max_iter": 150, "random_state": 0}
+FAST = {"n_inducing": 15, "search": Search(max_iter=150), "random_state": 0}
 
 
 def make_data(n=60, noise=0.05, seed=0):
@@ -173,20 +173,20 @@ def test_kernels_with_closed_forms(Y, kernel):
 
 @pytest.mark.long
 def test_kernel_by_quadrature(Y):
-    options = {"n_inducing": 8, "max_iter": 15, "random_state": 0, "signal_check": "off"}
+    options = {"n_inducing": 8, "search": Search(max_iter=15), "random_state": 0}
     model = BayesianGPLVM(2, kernel="matern52", **options).fit(Y[:25])
     assert 0 < model.fit_info_.expectation_error < 0.02
     assert np.mean((model.predict(Y[:10]) - Y[:10]) ** 2) < 0.5 * Y.var()
 
 
 @pytest.mark.parametrize("options", [
-    {"init": "pca"}, {"init": "random"}, {"inducing": "subset"}, {"scaling": "column"},
-    {"scaling": "none"}, {"positive": "softplus"}, {"n_restarts": 2},
-    {"stages": [Stage("adam", 30), Stage("lbfgs", 50)]},
+    {"init": "pca"}, {"init": "random"}, {"search__inducing": "subset"}, {"scaling": "column"},
+    {"scaling": "none"}, {"search__positive": "softplus"}, {"search__n_restarts": 2},
+    {"search__stages": [Stage("adam", 30), Stage("lbfgs", 50)]},
     {"init": np.random.default_rng(1).standard_normal((60, 2))},
 ])  # fmt: skip
 def test_options(Y, options):
-    model = BayesianGPLVM(2, **(FAST | {"signal_check": "off"} | options)).fit(Y)
+    model = BayesianGPLVM(2, signal_check="off", **FAST).set_params(**options).fit(Y)
     assert np.isfinite(model.lower_bound_)
     assert np.isfinite(model.transform(Y[:2])).all()
 
@@ -255,14 +255,36 @@ def test_constant_columns_are_allowed_with_a_warning(Y):
 
 @pytest.mark.parametrize("options", [
     {"n_components": 0}, {"n_components": 2.5}, {"n_inducing": "many"}, {"kernel": 3},
-    {"init": "tsne"}, {"inducing": None}, {"scaling": "rows"}, {"missing": "drop"},
-    {"n_restarts": 0}, {"max_iter": -1},
-    {"tol": "small"}, {"stages": 5}, {"positive": "exp"}, {"signal_check": True}, {"jitter": -1},
-    {"n_starts": 0}, {"checkpoint": 7}, {"random_state": "x"}, {"verbose": "yes"},
+    {"init": "tsne"}, {"search": "fast"}, {"scaling": "rows"}, {"missing": "drop"},
+    {"signal_check": True}, {"random_state": "x"}, {"verbose": "yes"},
 ])  # fmt: skip
 def test_wrong_options_are_named(Y, options):
     with pytest.raises(ValueError, match=next(iter(options))):
         BayesianGPLVM(**options).fit(Y)
+
+
+@pytest.mark.parametrize("options", [
+    {"n_restarts": 0}, {"max_iter": -1}, {"tol": "small"}, {"stages": 5}, {"positive": "exp"},
+    {"inducing": None}, {"jitter": -1}, {"n_starts": 0}, {"checkpoint": 7},
+])  # fmt: skip
+def test_wrong_options_of_the_search_are_named(Y, options):
+    with pytest.raises(ValueError, match=next(iter(options))):
+        BayesianGPLVM(search=Search(**options)).fit(Y)
+
+
+def test_the_search_is_set_like_any_option():
+    model = BayesianGPLVM()
+    assert model.get_params()["search__max_iter"] == 1000
+    assert "search__max_iter" not in model.get_params(deep=False)
+    changed = clone(model).set_params(search__max_iter=5, n_components=2)
+    assert changed.search == Search(max_iter=5)
+    assert model.search is None
+    again = clone(changed).set_params(search=Search(tol=0.1), search__max_iter=7)
+    assert again.search == Search(tol=0.1, max_iter=7)
+    assert changed.search == Search(max_iter=5)
+    assert repr(changed) == "BayesianGPLVM(n_components=2, search=Search(max_iter=5))"
+    with pytest.raises(ValueError, match="'speed'"):
+        model.set_params(search__speed=1)
 
 
 @pytest.mark.parametrize(("options", "words"), [
@@ -270,7 +292,7 @@ def test_wrong_options_are_named(Y, options):
     ({"n_inducing": 61}, "60 samples"),
     ({"kernel": "rbf + sinc"}, "unknown kernel"),
     ({"init": np.zeros((3, 2)), "n_components": 2}, r"\(60, 2\)"),
-    ({"stages": ["adam"]}, "Stage"),
+    ({"search": Search(stages=["adam"])}, "Stage"),
 ])  # fmt: skip
 def test_options_that_cannot_work_say_why(Y, options, words):
     with pytest.raises(OptionError, match=words):
@@ -278,9 +300,9 @@ def test_options_that_cannot_work_say_why(Y, options, words):
 
 
 def test_more_components_than_features_work_from_a_random_start(Y):
-    model = BayesianGPLVM(7, init="random", **(FAST | {"max_iter": 20, "signal_check": "off"})).fit(
-        Y
-    )
+    model = BayesianGPLVM(
+        7, init="random", **(FAST | {"search": Search(max_iter=20), "signal_check": "off"})
+    ).fit(Y)
     assert model.transform(Y[:2]).shape == (2, 7)
 
 
@@ -301,7 +323,7 @@ def test_signal_check(Y):
 
 def test_checkpointed_fit_removes_its_file(Y, tmp_path):
     path = tmp_path / "fit.checkpoint"
-    BayesianGPLVM(2, checkpoint=path, **FAST).fit(Y)
+    BayesianGPLVM(2, **FAST).set_params(search__checkpoint=path).fit(Y)
     assert not path.exists()
 
 
@@ -312,12 +334,12 @@ def test_progress_bar_shows_signal_to_noise(Y, capsys):
 
 @pytest.mark.long
 def test_pipeline_and_grid_search(Y):
-    options = FAST | {"max_iter": 30, "signal_check": "off"}
+    options = FAST | {"search": Search(max_iter=30), "signal_check": "off"}
     pipeline = make_pipeline(StandardScaler(), BayesianGPLVM(2, **options))
     assert pipeline.fit_transform(Y).shape == (60, 2)
     search = GridSearchCV(
         BayesianGPLVM(**options),
-        {"n_components": [1, 3]},
+        {"n_components": [1, 3], "search__tol": [1e-3]},
         cv=2,
         error_score="raise",
     ).fit(Y)
@@ -331,7 +353,9 @@ def test_clone_and_repr(model):
 
 
 def test_same_seed_same_result(Y):
-    first, second = (BayesianGPLVM(2, **(FAST | {"max_iter": 20})).fit(Y) for _ in range(2))
+    first, second = (
+        BayesianGPLVM(2, **(FAST | {"search": Search(max_iter=20)})).fit(Y) for _ in range(2)
+    )
     np.testing.assert_array_equal(first.latent_mean_, second.latent_mean_)
 
 
@@ -339,7 +363,7 @@ def test_same_seed_same_result(Y):
 def test_oil_map_of_the_paper(data_folder):
     with np.load(data_folder / "oil.npz") as data:
         Y, labels = data["Y_train"][:300], data["labels_onehot_train"][:300].argmax(axis=1)
-    model = BayesianGPLVM(10, n_inducing=40, random_state=0, max_iter=400).fit(Y)
+    model = BayesianGPLVM(10, n_inducing=40, random_state=0, search=Search(max_iter=400)).fit(Y)
     X = model.latent_mean_[:, np.argsort(-model.relevance_)[:2]]
     distance = np.sum((X[:, None] - X) ** 2, axis=2) + np.diag(np.full(len(X), np.inf))
     assert (labels[distance.argmin(axis=1)] != labels).sum() <= 10  # PCA: 71

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import manyviews
-from manyviews import MRD, BayesianGPLVM
+from manyviews import MRD, BayesianGPLVM, Search
 from manyviews.data.times import as_inputs, as_when
 from manyviews.errors import DataError, OptionError
 from manyviews.inference.following import followed_path
@@ -38,7 +38,7 @@ def series():
 def fitted(series):
     Y, times, names = series
     seen = times < 11.0
-    model = BayesianGPLVM(3, n_inducing=25, max_iter=150, random_state=0)
+    model = BayesianGPLVM(3, n_inducing=25, search=Search(max_iter=150), random_state=0)
     return model.fit(Y[seen], times=times[seen], sequences=names[seen])
 
 
@@ -124,7 +124,12 @@ def test_unsorted_rows_give_the_same_model(series):
 
     def first_bound(rows, when):
         model = BayesianGPLVM(
-            2, n_inducing=len(Y), init=init[rows], max_iter=2, random_state=0, signal_check="off"
+            2,
+            n_inducing=len(Y),
+            init=init[rows],
+            search=Search(max_iter=2),
+            random_state=0,
+            signal_check="off",
         )
         model.fit(Y[rows], times=times[when], sequences=names[when])
         return model.fit_info_.bound_trace[0]
@@ -146,7 +151,7 @@ def test_mrd_with_time_predicts_one_view_from_another(series):
     Y, times, names = series
     views = {"left": Y[:, :4], "right": Y[:, 4:]}
     train, test = names == "a", names == "b"
-    model = MRD(3, 20, n_restarts=1, max_iter=100, random_state=0)
+    model = MRD(3, 20, search=Search(n_restarts=1, max_iter=100), random_state=0)
     model.fit({k: v[train] for k, v in views.items()}, times=times[train])
     given = {"left": views["left"][test]}
     mean, std = model.predict(
@@ -167,7 +172,7 @@ def test_times_may_be_dates_and_series_in_another_order(series):
     days = pd.date_range("2020-01-01", periods=60)
     frame = pd.DataFrame(Y[:60], index=[f"s{i}" for i in range(60)])
     stamps = pd.Series(days, index=frame.index).iloc[::-1]
-    model = MRD(2, 15, n_restarts=1, max_iter=20, random_state=0, signal_check="off")
+    model = MRD(2, 15, search=Search(n_restarts=1, max_iter=20), random_state=0, signal_check="off")
     model.fit({"only": frame}, times=stamps)
     assert model.when_.inputs[1, 0] - model.when_.inputs[0, 0] == 86400.0
     assert model.forecast(pd.date_range("2020-03-01", periods=3))["only"].shape == (3, 8)
@@ -178,7 +183,7 @@ def test_any_input_can_stand_for_time(rng):
     inputs = rng.uniform(-2, 2, (80, 2))
     x = np.stack([np.sin(inputs[:, 0]), np.cos(inputs[:, 1])], axis=1)
     Y = np.exp(x @ rng.normal(size=(2, 6))) + 0.02 * rng.normal(size=(80, 6))
-    model = BayesianGPLVM(2, n_inducing=25, max_iter=150, random_state=0)
+    model = BayesianGPLVM(2, n_inducing=25, search=Search(max_iter=150), random_state=0)
     model.fit(Y[:60], times=inputs[:60])
     assert rmse(model.forecast(inputs[60:]), Y[60:]) < 0.5 * np.std(Y)
 
@@ -212,7 +217,9 @@ def test_time_stamps_are_read_in_many_forms():
 
 def test_errors_say_what_is_wrong_with_the_request(series, fitted):
     Y = series[0]
-    static = BayesianGPLVM(2, n_inducing=5, max_iter=5, signal_check="off").fit(Y[:20])
+    static = BayesianGPLVM(2, n_inducing=5, search=Search(max_iter=5), signal_check="off").fit(
+        Y[:20]
+    )
     with pytest.raises(OptionError, match="fitted without time stamps"):
         static.predict(Y[:3], times=[0, 1, 2])
     with pytest.raises(OptionError, match="fitted without time stamps"):
@@ -390,16 +397,15 @@ def test_new_sequences_flow_as_training_sequences_did(rng):
     views = {"circle": Y + 0.05 * rng.normal(size=Y.shape),
              "side": side + 0.05 * rng.normal(size=side.shape)}  # fmt: skip
     train = t < 80
-    model = MRD(2, 20, kernel="linear", n_restarts=1, max_iter=200, random_state=0)
+    model = MRD(2, 20, kernel="linear", search=Search(n_restarts=1, max_iter=200), random_state=0)
     model.fit({name: view[train] for name, view in views.items()}, times=t[train])
     when = {"times": t[~train], "sequences": "new"}
     given = {"side": views["side"][~train]}
     assert rmse(model.predict(given, "circle", **when), Y[~train]) > 0.7 * Y.std()
-    model.set_params(flow_weight=1.0)
-    assert rmse(model.predict(given, "circle", **when), Y[~train]) < 0.3 * Y.std()
-    model.set_params(flow_weight=-1.0)
+    following = model.predict(given, "circle", flow_weight=3.0, **when)
+    assert rmse(following, Y[~train]) < 0.3 * Y.std()
     with pytest.raises(ValueError, match="flow_weight"):
-        model.fit(views)
+        model.predict(given, "circle", flow_weight=-1.0, **when)
 
 
 def test_latent_paths_are_drawn(fitted):

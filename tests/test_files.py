@@ -7,7 +7,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import manyviews
-from manyviews import BayesianGPLVM, Stage, io, kernels
+from manyviews import BayesianGPLVM, Search, Stage, io, kernels
 from manyviews.errors import FileFormatError, OptionError
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
@@ -20,7 +20,9 @@ def fitted():
     Y[3, 1] = np.nan
     kernel = kernels.RBF(1.0, 0.8).fix("variance") + kernels.Bias(0.1)
     stages = [Stage("lbfgs", 40)]
-    return BayesianGPLVM(2, n_inducing=10, kernel=kernel, stages=stages, random_state=0).fit(Y), Y
+    return BayesianGPLVM(
+        2, n_inducing=10, kernel=kernel, search=Search(stages=stages), random_state=0
+    ).fit(Y), Y
 
 
 def rewrite(path, change):
@@ -54,7 +56,9 @@ def test_data_frames_keep_their_names(tmp_path):
     frame = pd.DataFrame(
         rng.standard_normal((20, 2)) @ rng.standard_normal((2, 3)), columns=list("abc")
     )
-    model = BayesianGPLVM(1, max_iter=10, signal_check="off", random_state=0).fit(frame)
+    model = BayesianGPLVM(1, search=Search(max_iter=10), signal_check="off", random_state=0).fit(
+        frame
+    )
     model.save(tmp_path / "m.safetensors")
     loaded = manyviews.load(tmp_path / "m.safetensors")
     with pytest.raises(ValueError, match="order"):

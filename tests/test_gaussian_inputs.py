@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from manyviews import MRD, BayesianGPLVM, UncertainGPRegressor
+from manyviews import MRD, BayesianGPLVM, Search, UncertainGPRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
 
@@ -19,21 +19,27 @@ def data():
 
 def latent_model():
     x, Y = data()
-    model = BayesianGPLVM(2, n_inducing=8, init=x, max_iter=5, signal_check="off", random_state=0)
+    model = BayesianGPLVM(
+        2, n_inducing=8, init=x, search=Search(max_iter=5), signal_check="off", random_state=0
+    )
     model.fit(Y)
     return lambda x, std: model.inverse_transform(x, std, return_std=True)
 
 
 def two_views():
     x, Y = data()
-    model = MRD(2, n_inducing=8, init=x, max_iter=5, signal_check="off", random_state=0)
+    model = MRD(
+        2, n_inducing=8, init=x, search=Search(max_iter=5), signal_check="off", random_state=0
+    )
     model.fit({"a": Y, "b": Y[:, ::-1] ** 2})
     return lambda x, std: model.inverse_transform(x, "b", std, return_std=True)
 
 
 def regression(kernel):
     x, Y = data()
-    model = UncertainGPRegressor(8, kernel=kernel, max_iter=5, random_state=0).fit(x, Y)
+    model = UncertainGPRegressor(8, kernel=kernel, search=Search(max_iter=5), random_state=0).fit(
+        x, Y
+    )
     return lambda x, std: model.predict(x, std, return_std=True)
 
 

@@ -6,7 +6,7 @@ from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture
 
 import manyviews
-from manyviews import BayesianGPLVM, GenerativeClassifier
+from manyviews import BayesianGPLVM, GenerativeClassifier, Search
 from manyviews.errors import DataError, OptionError
 from manyviews.linear import PPCA
 
@@ -19,7 +19,7 @@ def iris():
 @pytest.fixture(scope="module")
 def fitted(iris):
     density = BayesianGPLVM(
-        2, n_inducing=10, max_iter=40, tol=1e-3, signal_check="off", random_state=0
+        2, n_inducing=10, search=Search(max_iter=40, tol=1e-3), signal_check="off", random_state=0
     )
     X, y = iris
     return GenerativeClassifier(density, reject_share=0.02).fit(X[::2], y[::2])

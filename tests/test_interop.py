@@ -2,11 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from manyviews import MRD, BayesianGPLVM, interop
+from manyviews import MRD, BayesianGPLVM, Search, interop
 from manyviews.errors import DataError
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
-QUICK = {"n_inducing": 8, "max_iter": 10, "random_state": 0, "signal_check": "off"}
+BRIEF = Search(max_iter=10, n_restarts=1)
+QUICK = {"n_inducing": 8, "search": BRIEF, "random_state": 0, "signal_check": "off"}
 mudata = pytest.importorskip("mudata")
 anndata = pytest.importorskip("anndata")
 
@@ -25,7 +26,7 @@ def cells():
 
 @pytest.fixture(scope="module")
 def model(cells):
-    return MRD(3, n_restarts=1, **QUICK).fit(cells)
+    return MRD(3, **QUICK).fit(cells)
 
 
 def test_mudata_in_and_results_back(cells, model):
@@ -88,7 +89,7 @@ def test_xarray(model):
 
 
 def test_pandas_output(model, cells):
-    kept = MRD(3, n_restarts=1, **QUICK).set_output(transform="pandas").fit(cells)
+    kept = MRD(3, **QUICK).set_output(transform="pandas").fit(cells)
     latent = kept.transform(cells)
     assert latent.index.tolist() == kept.samples_
     assert latent.columns.tolist() == ["mrd0", "mrd1", "mrd2"]

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import manyviews
-from manyviews import CGPDS, MRD, McGPDS, Stage
+from manyviews import CGPDS, MRD, McGPDS, Search, Stage
 from manyviews.errors import OptionError
 from manyviews.latent import Collaborative, StandardNormal, Temporal
 from manyviews.mappings import CollaborativeGP, CollapsedGP
@@ -16,7 +16,7 @@ from manyviews.report.findings import findings
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
 T = 24
-OPTIONS = {"n_inducing": 6, "max_iter": 25, "random_state": 0, "signal_check": "off"}
+OPTIONS = {"n_inducing": 6, "search": Search(max_iter=25), "random_state": 0, "signal_check": "off"}
 
 
 def make_views(names="ABC", seed=0):
@@ -163,7 +163,9 @@ def test_parts_compose():
     plain = McGPDS(2, n_local=0, **OPTIONS).fit(views, times=times, sequences=sequence)
     assert isinstance(plain.engine_.model.latent, Collaborative)
     assert all(type(view) is CollapsedGP for view in plain.engine_.model.views)
-    mixed = MRD(2, n_local={"A": 1}, n_restarts=1, **OPTIONS).fit(views)
+    mixed = MRD(
+        2, n_local={"A": 1}, **{**OPTIONS, "search": Search(max_iter=25, n_restarts=1)}
+    ).fit(views)
     kinds = [type(view) for view in mixed.engine_.model.views]
     assert kinds == [CollaborativeGP, CollapsedGP]
     assert isinstance(mixed.engine_.model.latent, StandardNormal)
@@ -182,7 +184,7 @@ def test_parts_compose():
 )  # fmt: skip
 def test_ablations_are_options(options):
     views, times, sequence = make_views("AB")
-    quick = {**OPTIONS, "max_iter": 3, "n_local": 0, **options}
+    quick = {**OPTIONS, "search": Search(max_iter=3), "n_local": 0, **options}
     model = McGPDS(2, **quick).fit(views, times=times, sequences=sequence)
     assert np.isfinite(model.lower_bound_)
     if options.get("sharing") == "none":
@@ -222,7 +224,7 @@ def test_paths_flow_as_training_paths_did(sequence, rng):
     views = {"circle": X @ rng.normal(size=(2, 6)), "side": X[:, :1] * np.ones((1, 4))}
     views = {name: Y + 0.05 * rng.normal(size=Y.shape) for name, Y in views.items()}
     model = McGPDS(
-        2, kernel="linear", n_local=0, n_inducing=10, stages=(Stage("lbfgs", 30),),
+        2, kernel="linear", n_local=0, n_inducing=10, search=Search(stages=(Stage("lbfgs", 30),)),
         random_state=0, signal_check="off",
     )  # fmt: skip
     errors = []
@@ -232,7 +234,7 @@ def test_paths_flow_as_training_paths_did(sequence, rng):
                   sequences=np.repeat("day", 45))  # fmt: skip
         when = {"times": t[~train], "sequences": sequence, "private": "conditional"}
         for weight in (0.0, 1.0):
-            model.set_params(flow_weight=weight)
-            guess = model.predict({"side": views["side"][~train]}, "circle", **when)
+            side = {"side": views["side"][~train]}
+            guess = model.predict(side, "circle", flow_weight=weight, **when)
             errors.append(np.sqrt(np.mean((guess - views["circle"][~train]) ** 2)))
     assert errors[1] < 0.6 * errors[0]

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import manyviews
-from manyviews import MRD, BayesianGPLVM, kernels
+from manyviews import MRD, BayesianGPLVM, Search, kernels
 from manyviews.errors import DataError, LowSignalError, OptionError
 from manyviews.inference.batching import map_alike
 from manyviews.inference.bound import Model, evidence_bound
@@ -19,7 +19,8 @@ from manyviews.mappings import CollapsedGP, make_outputs
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
 
-FAST = {"n_inducing": 20, "max_iter": 150, "random_state": 0}
+FAST = {"n_inducing": 20, "search": Search(max_iter=150), "random_state": 0}
+ONCE = {**FAST, "search": Search(max_iter=150, n_restarts=1)}
 
 
 def signals(n=80, seed=0):
@@ -100,8 +101,8 @@ def test_map_alike_keeps_the_order(rng):
 
 def test_one_view_is_the_bayesian_gplvm(data):
     Y = data[0]["left"]
-    one = MRD(3, **FAST, n_restarts=1).fit(Y)
-    other = BayesianGPLVM(3, **FAST, n_restarts=1).fit(Y)
+    one = MRD(3, **ONCE).fit(Y)
+    other = BayesianGPLVM(3, **ONCE).fit(Y)
     assert one.view_names_ == ("X",)
     np.testing.assert_allclose(one.lower_bound_, other.lower_bound_, rtol=1e-6)
     np.testing.assert_allclose(
@@ -394,7 +395,9 @@ def test_missing_views_values_and_samples_in_any_combination(data):
 @pytest.mark.long
 def test_columns_as_views(data):
     views, _ = data
-    model = MRD.per_column(4, n_inducing=15, max_iter=60, random_state=0, signal_check="off")
+    model = MRD.per_column(
+        4, n_inducing=15, search=Search(max_iter=60), random_state=0, signal_check="off"
+    )
     table = pd.DataFrame(views["left"], columns=list("uvwxyz"))
     model.fit(table)
     assert model.relevance_.shape == (6, 4)
@@ -407,7 +410,7 @@ def test_columns_as_views(data):
 def test_options_by_view(data):
     model = MRD(
         4, {"left": 12}, kernel={"right": "linear + bias"}, scaling={"left": "column"},
-        max_iter=20, random_state=0, signal_check="off",
+        search=Search(max_iter=20), random_state=0, signal_check="off",
     ).fit(data[0])  # fmt: skip
     left, right = model.engine_.model.views
     assert left.inducing.raw.shape == (12, 4)
@@ -425,7 +428,7 @@ def test_wide_views_cost_their_samples(data):
     rng = np.random.default_rng(0)
     x = data[1][:40]
     wide = np.tanh(x[:, :2]) @ rng.standard_normal((2, 20_000))
-    model = MRD(4, n_inducing=15, max_iter=50, random_state=0, signal_check="off")
+    model = MRD(4, n_inducing=15, search=Search(max_iter=50), random_state=0, signal_check="off")
     model.fit({"wide": wide, "narrow": data[0]["left"][:40]})
     assert model.predict({"narrow": data[0]["left"][40:42]}, "wide").shape == (2, 20_000)
     with pytest.raises(OptionError, match="does not fit into memory"):
@@ -487,7 +490,8 @@ def test_file_round_trip(model, data, tmp_path):
 def test_samples_named_by_days_survive_a_file(data, tmp_path):
     days = pd.date_range("2026-01-01", periods=80)
     views = {name: pd.DataFrame(view, index=days) for name, view in data[0].items()}
-    options = {"n_inducing": 10, "max_iter": 10, "n_restarts": 1, "signal_check": "off"}
+    brief = Search(max_iter=10, n_restarts=1)
+    options = {"n_inducing": 10, "search": brief, "signal_check": "off"}
     model = MRD(3, random_state=0, **options).fit(views)
     model.save(tmp_path / "days.safetensors")
     again = manyviews.load(tmp_path / "days.safetensors")
@@ -498,6 +502,6 @@ def test_samples_named_by_days_survive_a_file(data, tmp_path):
 
 
 def test_same_seed_same_result(data):
-    a, b = (MRD(4, n_inducing=10, max_iter=20, random_state=3, signal_check="off").fit(data[0])
+    a, b = (MRD(4, 10, search=Search(max_iter=20), random_state=3, signal_check="off").fit(data[0])
             for _ in range(2))  # fmt: skip
     np.testing.assert_array_equal(a.latent_mean_, b.latent_mean_)

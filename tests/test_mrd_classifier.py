@@ -4,7 +4,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 import manyviews
-from manyviews import MRD, MRDClassifier
+from manyviews import MRD, MRDClassifier, Search
 from manyviews.errors import DataError, OptionError
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
@@ -21,7 +21,8 @@ def blobs(n=90, seed=0):
 
 def small(**options):
     return MRDClassifier(
-        MRD(3, n_inducing=15, max_iter=60, random_state=0, signal_check="off"), **options
+        MRD(3, n_inducing=15, search=Search(max_iter=60), random_state=0, signal_check="off"),
+        **options,
     )
 
 

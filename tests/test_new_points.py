@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from manyviews import BayesianGPLVM
+from manyviews import BayesianGPLVM, Search
 from manyviews.inference.neighbours import nearest_rows
 from manyviews.inference.new_points import infer_new_points
 
@@ -13,7 +13,9 @@ def curve():
     W = rng.standard_normal((4, 6))
     clean = np.stack([np.cos(angle), np.sin(angle), np.cos(2 * angle), np.sin(2 * angle)], 1) @ W
     Y = clean + 0.05 * rng.standard_normal(clean.shape)
-    model = BayesianGPLVM(3, n_inducing=20, random_state=0, max_iter=600, tol=0).fit(Y[:60])
+    model = BayesianGPLVM(3, n_inducing=20, random_state=0, search=Search(max_iter=600, tol=0)).fit(
+        Y[:60]
+    )
     return model, Y[60:]
 
 

@@ -2,21 +2,24 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from manyviews import MRD, BayesianGPLVM, plot
+from manyviews import MRD, BayesianGPLVM, Search, plot
 from manyviews.errors import OptionError
 from manyviews.plot.drawing import flat_joints
 from manyviews.plot.quality import coverage
 from manyviews.plot.subject import Subject
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
-QUICK = {"n_inducing": 10, "max_iter": 20, "random_state": 0, "signal_check": "off"}
+BRIEF = Search(max_iter=20, n_restarts=1)
+QUICK = {"n_inducing": 10, "search": BRIEF, "random_state": 0, "signal_check": "off"}
 
 
 @pytest.fixture(scope="module")
 def model():
     rng = np.random.default_rng(0)
     Y = np.tanh(rng.standard_normal((30, 2)) @ rng.standard_normal((2, 4)))
-    return BayesianGPLVM(3, n_inducing=10, tol=1e-3, random_state=0, signal_check="off").fit(Y)
+    return BayesianGPLVM(
+        3, n_inducing=10, search=Search(tol=1e-3), random_state=0, signal_check="off"
+    ).fit(Y)
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +32,7 @@ def images():
     names = [f"s{i}" for i in range(30)]
     pixels = pd.DataFrame(np.tanh(x @ rng.standard_normal((2, 64))), index=names)
     table = pd.DataFrame(x[:, :1] @ rng.standard_normal((1, 3)), names, ["age", "weight", "size"])
-    return MRD(3, n_restarts=1, **QUICK).fit({"image": pixels, "table": table.iloc[5:]})
+    return MRD(3, **QUICK).fit({"image": pixels, "table": table.iloc[5:]})
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import matrix_normal, multivariate_normal, spearmanr
 
 import manyviews
+from manyviews import Search
 from manyviews.errors import DegenerateCovarianceWarning, OptionError
 from manyviews.expectations import Gaussian, psi1
 from manyviews.inference.bound import Model, evidence_bound
@@ -204,7 +205,14 @@ class TestLinear:
         view = ExactGP(fix(Linear().with_dimensions(2)), 2, 1.0)
         best = float(evidence_bound(Model(Points(X), (fix(view),)), (make_outputs(Y),)).total)
         kernel = Linear(1.0).fix()
-        model = GPLVM(2, kernel=kernel, scaling="none", tol=1e-9, noise_floor=0.0, random_state=0)
+        model = GPLVM(
+            2,
+            kernel=kernel,
+            scaling="none",
+            search=Search(tol=1e-9),
+            noise_floor=0.0,
+            random_state=0,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model.fit(Y)
@@ -231,7 +239,7 @@ class TestGPLVM:
     @pytest.mark.parametrize("options", [{}, {"n_inducing": 15}, {"back_constraint": "gp"}])
     def test_finds_the_order_on_a_curve(self, circle, options):
         t, Y = circle
-        model = GPLVM(1, init="isomap", tol=1e-4, random_state=0, **options).fit(Y)
+        model = GPLVM(1, init="isomap", search=Search(tol=1e-4), random_state=0, **options).fit(Y)
         assert abs(spearmanr(model.latent_mean_[:, 0], t)[0]) > 0.98
         assert model.variance_explained()["total"] > 0.95
         np.testing.assert_allclose(model.transform(Y), model.latent_mean_, atol=0.15)
@@ -239,7 +247,7 @@ class TestGPLVM:
 
     def test_new_rows_agree_with_a_fine_grid(self, circle):
         _, Y = circle
-        model = GPLVM(1, init="isomap", tol=1e-4, random_state=0).fit(Y[::2])
+        model = GPLVM(1, init="isomap", search=Search(tol=1e-4), random_state=0).fit(Y[::2])
         rows = Y[1:21:2].copy()
         rows[:3, 1] = np.nan
         reach = 2.0 * np.abs(model.latent_mean_).max()  # the prior draws points together
@@ -269,7 +277,7 @@ class TestGPLVM:
     def test_predictions_know_that_the_point_is_uncertain(self, circle):
         """Laplace and the delta method against the integral around x*, and draws against both."""
         _, Y = circle
-        model = GPLVM(1, init="isomap", tol=1e-4, random_state=0).fit(Y[::2])
+        model = GPLVM(1, init="isomap", search=Search(tol=1e-4), random_state=0).fit(Y[::2])
         rows = np.where(np.arange(5) < 2, Y[1:41:2], np.nan)
         reach = np.ptp(model.latent_mean_)
         grid = np.linspace(-reach, reach, 8001)[:, None]
@@ -297,7 +305,9 @@ class TestGPLVM:
         _, Y = circle
         Y = Y.copy()
         Y[3:9, 2] = np.nan
-        model = GPLVM(1, init="isomap", back_constraint="kernel", tol=1e-3, random_state=0).fit(Y)
+        model = GPLVM(
+            1, init="isomap", back_constraint="kernel", search=Search(tol=1e-3), random_state=0
+        ).fit(Y)
         filled, std = model.impute(return_std=True)
         assert not np.isnan(filled).any()
         assert (std[3:9, 2] > 0).all()
@@ -325,7 +335,7 @@ class TestGPLVM:
 
     def test_uncertain_positions_add_to_the_variance(self, circle):
         _, Y = circle
-        model = GPLVM(1, tol=1e-2, random_state=0).fit(Y)
+        model = GPLVM(1, search=Search(tol=1e-2), random_state=0).fit(Y)
         at = model.latent_mean_[:3]
         _, sure = model.inverse_transform(at, return_std=True)
         mean, unsure = model.inverse_transform(at, latent_std=0.1, return_std=True)
@@ -367,7 +377,7 @@ class TestViews:
     def test_missing_values_of_new_samples_are_marginalised_exactly(self, rng):
         _, views = toy_x1(1, 60)
         views["a"] = np.hstack([views["a"], rng.normal(size=(60, 2))])
-        model = GPLVMCCA(1, tol=1e-4, random_state=0).fit(views)
+        model = GPLVMCCA(1, search=Search(tol=1e-4), random_state=0).fit(views)
         row = views["a"][:1].copy()
         row[0, 2] = np.nan
         x = model.transform({"a": row})
@@ -398,7 +408,7 @@ class TestViews:
         with pytest.raises(OptionError, match="'a' lacks single values in 1 samples"):
             GPLVMCCA(1).fit(views)
         views["a"][3] = np.nan
-        model = GPLVMCCA(1, tol=1e-3, random_state=0).fit(views)
+        model = GPLVMCCA(1, search=Search(tol=1e-3), random_state=0).fit(views)
         assert np.isfinite(model.impute()["a"]).all()
         assert np.isnan(model.latent_by_view()["a"][3]).all()
 
@@ -413,7 +423,7 @@ class TestViews:
             "line": np.hstack([x, -x, x]),
         }  # fmt: skip
         views = {k: v + 0.1 * rng.normal(size=v.shape) for k, v in views.items()}
-        model = kind(1, tol=1e-3, random_state=0).fit(views)
+        model = kind(1, search=Search(tol=1e-3), random_state=0).fit(views)
         assert abs(spearmanr(model.latent_mean_[:, 0], x[:, 0])[0]) > 0.95
         mean, std = model.predict({"sine": views["sine"][:8]}, "line", return_std=True)
         assert np.sqrt(np.mean((mean - views["line"][:8]) ** 2)) < 0.3

@@ -6,6 +6,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 import manyviews
+from manyviews import Search
 from manyviews.errors import NothingSharedWarning, OptionError
 from manyviews.inference.bound import Model
 from manyviews.inference.objective import Objective
@@ -52,7 +53,9 @@ def test_division_numbers_the_dimensions():
 @pytest.mark.parametrize("options", [{}, pytest.param({"n_inducing": 25}, marks=pytest.mark.long)])
 def test_subspace_finds_shared_and_private(problem, options, tmp_path):
     x, views = problem
-    model = SubspaceGPLVM(1, {"left": 1, "right": 1}, tol=1e-3, random_state=0, **options)
+    model = SubspaceGPLVM(
+        1, {"left": 1, "right": 1}, search=Search(tol=1e-3), random_state=0, **options
+    )
     model.fit(views)
     assert model.shared() == [0]
     assert model.private("left") == [1]
@@ -70,7 +73,7 @@ def test_subspace_finds_shared_and_private(problem, options, tmp_path):
 
 def test_private_points_of_one_view_do_not_move_another(problem):
     _, views = problem
-    model = SubspaceGPLVM(1, 1, tol=1e-2, random_state=0).fit(views)
+    model = SubspaceGPLVM(1, 1, search=Search(tol=1e-2), random_state=0).fit(views)
     X = np.zeros((2, 3))
     X[1, 2] = 1.5
     first, second = model.inverse_transform(X, "left")
@@ -80,7 +83,7 @@ def test_private_points_of_one_view_do_not_move_another(problem):
 
 def test_components_add_up_and_are_gp_regressions(problem, tmp_path):
     x, views = problem
-    model = SharedPrivateGPLVM(1, 1, n_rounds=2, tol=1e-3, random_state=0).fit(views)
+    model = SharedPrivateGPLVM(1, 1, n_rounds=2, search=Search(tol=1e-3), random_state=0).fit(views)
     for place, name in enumerate(views):
         shared = model.component(name, "shared")
         private = model.component(name, "private")
@@ -159,7 +162,13 @@ def test_bars_are_found_and_spare_images_pruned():
     """001 §4.4 in small: every latent image is a bar, and weights of spare ones go to zero."""
     views, truth = bars(1)
     model = SharedPrivateGPLVM(
-        8, 3, bounded=True, init="parts", ard_prior=0.05, max_iter=400, tol=1e-4, random_state=0
+        8,
+        3,
+        bounded=True,
+        init="parts",
+        ard_prior=0.05,
+        search=Search(max_iter=400, tol=1e-4),
+        random_state=0,
     ).fit(views)
     X = model.latent_mean_
     for columns, part in zip(np.split(X, [8, 11], axis=1), truth, strict=True):
@@ -174,8 +183,10 @@ def test_a_view_that_shares_nothing_is_named():
     left = shared @ rng.normal(size=(1, 3)) + 0.05 * rng.normal(size=(40, 3))
     right = own @ rng.normal(size=(1, 3)) + 0.05 * rng.normal(size=(40, 3))
     X = np.concatenate([shared, rng.normal(size=(40, 1)), own], axis=1)
-    model = SharedPrivateGPLVM(1, 1, kernel=Polynomial(1, 1.0, 0.1), init=X, tol=1e-3,
-                               ard_prior=0.3, random_state=0)  # fmt: skip
+    kernel, search = Polynomial(1, 1.0, 0.1), Search(tol=1e-3)
+    model = SharedPrivateGPLVM(
+        1, 1, kernel=kernel, init=X, search=search, ard_prior=0.3, random_state=0
+    )
     with pytest.warns(NothingSharedWarning, match="'right' does not use"):
         model.fit({"left": left, "right": right})
 
@@ -205,7 +216,9 @@ def test_two_blocks_hold_each_other(problem):
 
 def test_bounded_points_stay_in_the_unit_interval(problem):
     _, views = problem
-    model = SharedPrivateGPLVM(1, 1, bounded=True, n_rounds=1, tol=1e-3, random_state=0).fit(views)
+    model = SharedPrivateGPLVM(
+        1, 1, bounded=True, n_rounds=1, search=Search(tol=1e-3), random_state=0
+    ).fit(views)
     assert model.latent_mean_.min() > 0
     assert model.latent_mean_.max() < 1
     assert np.isfinite(model.transform({"left": views["left"][:3]})).all()
@@ -219,7 +232,7 @@ def test_bad_options(problem):
         SharedPrivateGPLVM(1, 0).fit(views)
     with pytest.raises(OptionError, match="names the view 'middle'"):
         SubspaceGPLVM(1, {"middle": 1}).fit(views)
-    model = SharedPrivateGPLVM(1, 1, n_rounds=0, tol=1e-1, random_state=0).fit(views)
+    model = SharedPrivateGPLVM(1, 1, n_rounds=0, search=Search(tol=1e-1), random_state=0).fit(views)
     with pytest.raises(OptionError, match="part must be"):
         model.component("left", "both")
 
@@ -229,7 +242,9 @@ def test_a_report_can_be_written(problem, tmp_path):
     from manyviews.report import write_report
 
     _, views = problem
-    model = SubspaceGPLVM(1, 1, tol=1e-1, random_state=0).fit({k: v[:50] for k, v in views.items()})
+    model = SubspaceGPLVM(1, 1, search=Search(tol=1e-1), random_state=0).fit(
+        {k: v[:50] for k, v in views.items()}
+    )
     held_out = {k: v[50:] for k, v in views.items()}
     write_report(model, tmp_path / "report.html", held_out=held_out)
     assert (tmp_path / "report.html").stat().st_size > 50_000

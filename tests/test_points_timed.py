@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import manyviews
+from manyviews import Search
 from manyviews.errors import OptionError
 from manyviews.inference.bound import Model
 from manyviews.inference.objective import Objective
@@ -34,7 +35,7 @@ def series():
 def fitted(series):
     Y, t, names = series
     seen = (names == "a") | (t < 6.0)
-    model = GPLVM(2, tol=1e-3, random_state=0)
+    model = GPLVM(2, search=Search(tol=1e-3), random_state=0)
     return model.fit(Y[seen], times=t[seen], sequences=names[seen])
 
 
@@ -158,7 +159,7 @@ def test_score_is_the_row_density_given_the_path(fitted, series):
         slow -= fitted.scaling_.log_jacobian(scaled[i : i + 1])[0]
         assert scores[i] == pytest.approx(slow, abs=0.5)
     with pytest.raises(OptionError, match="without time stamps"):
-        GPLVM(1, tol=1.0).fit(Y[:20]).transform(Y[:3], times=[1, 2, 3])
+        GPLVM(1, search=Search(tol=1.0)).fit(Y[:20]).transform(Y[:3], times=[1, 2, 3])
 
 
 def test_forecast_and_file(fitted, series, tmp_path):
@@ -181,7 +182,7 @@ def test_forecast_and_file(fitted, series, tmp_path):
 def test_a_prior_over_time_makes_smoother_paths(fitted, series):
     Y, t, names = series
     seen = (names == "a") | (t < 6.0)
-    free = GPLVM(2, tol=1e-3, random_state=0).fit(Y[seen])
+    free = GPLVM(2, search=Search(tol=1e-3), random_state=0).fit(Y[seen])
 
     def roughness(X):
         X = X[names[seen] == "a"]

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from manyviews import MRD
+from manyviews import MRD, Search
 from manyviews.errors import OptionError
 
 
@@ -24,7 +24,8 @@ def views():
 
 @pytest.fixture(scope="module")
 def model(views):
-    options = {"kernel": "linear", "n_inducing": 5, "n_restarts": 1, "max_iter": 80}
+    brief = Search(n_restarts=1, max_iter=80)
+    options = {"kernel": "linear", "n_inducing": 5, "search": brief}
     return MRD(1, signal_check="off", random_state=0, **options).fit(views)
 
 

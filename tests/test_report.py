@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from manyviews import MRD, BayesianGPLVM
-from manyviews.cli import demo
+from manyviews import MRD, BayesianGPLVM, Search
+from manyviews.cli import demonstration as demo
 from manyviews.errors import DataError, OptionError
 from manyviews.plot.subject import Subject
 from manyviews.report import assess, write_report
@@ -29,7 +29,7 @@ def halves():
     train = {name: view.iloc[:80] for name, view in views.items()}
     train["right"] = train["right"].iloc[3:]
     new = {name: view.iloc[80:] for name, view in views.items()}
-    return MRD(5, 20, n_restarts=1, random_state=0).fit(train), new
+    return MRD(5, 20, search=Search(n_restarts=1), random_state=0).fit(train), new
 
 
 def test_assessment_is_the_prediction_of_the_model(halves):
@@ -114,7 +114,12 @@ def test_report_on_one_table_with_times(tmp_path):
     rng = np.random.default_rng(0)
     Y = np.stack([np.sin(t), np.cos(t)], axis=1) @ rng.standard_normal((2, 5))
     Y = pd.DataFrame(Y + 0.05 * rng.standard_normal(Y.shape), columns=list("abcde"))
-    options = {"n_inducing": 10, "max_iter": 30, "random_state": 0, "signal_check": "off"}
+    options = {
+        "n_inducing": 10,
+        "search": Search(max_iter=30),
+        "random_state": 0,
+        "signal_check": "off",
+    }
     model = BayesianGPLVM(2, **options).fit(Y[::2], times=t[::2])
     found = write_report(model, tmp_path / "r.html", held_out=Y[1::2], times=t[1::2])
     assert [a.given for a in found] == ["the other half"] * 2

@@ -6,6 +6,7 @@ from manyviews import (
     BayesianGPLVM,
     GenerativeClassifier,
     MRDClassifier,
+    Search,
     UncertainGPRegressor,
 )
 from manyviews.linear import PPCA, BayesianPCA, FactorAnalysis
@@ -34,9 +35,11 @@ def test_scikit_learn_checks(estimator, check):
 @parametrize_with_checks(
     [
         BayesianGPLVM(),
-        UncertainGPRegressor(max_iter=50),
-        GPLVM(tol=1e-3),
-        MRDClassifier(MRD(2, 6, max_iter=10, n_restarts=1, signal_check="off", random_state=0)),
+        UncertainGPRegressor(search=Search(max_iter=50)),
+        GPLVM(search=Search(tol=1e-3)),
+        MRDClassifier(
+            MRD(2, 6, search=Search(max_iter=10, n_restarts=1), signal_check="off", random_state=0)
+        ),
     ]
 )
 def test_scikit_learn_checks_of_more_estimators(estimator, check):

@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal
 
 import manyviews
 import reference as ref
-from manyviews import UncertainGPRegressor
+from manyviews import Search, UncertainGPRegressor
 from manyviews.errors import DataError, OptionError
 from manyviews.inference.bound import Model, evidence_bound
 from manyviews.inference.input_gaussian import InputGaussian
@@ -253,7 +253,9 @@ def test_unknown_noise_is_learnt(kind, shape):
     x = rng.uniform(-3, 3, size=(100, 1))
     y = np.concatenate([np.sin(2 * x), np.cos(2 * x)], axis=1) + 0.02 * rng.normal(size=(100, 2))
     z = x + 0.2 * rng.normal(size=x.shape)
-    model = UncertainGPRegressor(15, input_noise=kind, tol=1e-3, random_state=0).fit(z, y)
+    model = UncertainGPRegressor(15, input_noise=kind, search=Search(tol=1e-3), random_state=0).fit(
+        z, y
+    )
     assert model.input_noise_std_.shape == shape
     assert 0.12 < np.sqrt(np.mean(model.input_noise_std_**2)) < 0.3
     assert np.abs(model.input_mean_ - x).mean() < 0.6 * np.abs(z - x).mean()
@@ -267,7 +269,7 @@ def test_frames_and_missing_outputs(rng):
     X = pd.DataFrame(x, columns=["a", "b"], index=[f"r{i}" for i in range(60)])
     Y = pd.DataFrame({"u": y, "v": -y}, index=X.index)
     Y.iloc[::4, 1] = np.nan
-    model = UncertainGPRegressor(15, max_iter=100, random_state=0).fit(X, Y)
+    model = UncertainGPRegressor(15, search=Search(max_iter=100), random_state=0).fit(X, Y)
     found = model.predict(X)
     assert list(found.columns) == ["u", "v"]
     assert list(found.index) == list(X.index)
@@ -280,7 +282,7 @@ def test_frames_and_missing_outputs(rng):
 
 def test_clear_errors(rng):
     x, y = wave(rng, 20)
-    model = UncertainGPRegressor(5, max_iter=5)
+    model = UncertainGPRegressor(5, search=Search(max_iter=5))
     with pytest.raises(DataError, match="X_std of shape"):
         model.fit(x, y, X_std=np.ones(7))
     with pytest.raises(DataError, match="negative"):
@@ -297,7 +299,9 @@ def test_clear_errors(rng):
 def test_the_noise_is_free_only_where_it_is_learnt(rng):
     x, y = wave(rng, 20)
     for kind, free in (("known", False), ("column", True)):
-        fitted = UncertainGPRegressor(5, input_noise=kind, max_iter=3).fit(x, y, X_std=0.1)
+        fitted = UncertainGPRegressor(5, input_noise=kind, search=Search(max_iter=3)).fit(
+            x, y, X_std=0.1
+        )
         named = dict(named_parameters(fitted.engine_.model))
         assert named["latent.noise"].free is free
         assert jnp.isfinite(named["latent.noise"].value).all()

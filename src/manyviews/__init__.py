@@ -13,6 +13,8 @@ from . import (  # noqa: E402
     points,
 )
 from .composed import AutoregressiveGP, GenerativeClassifier, MRDClassifier  # noqa: E402
+from .data import Views  # noqa: E402
+from .inference.search import Search  # noqa: E402
 from .inference.stages import Stage  # noqa: E402
 from .io import load  # noqa: E402
 from .mixtures import DirichletPCCA, MixturePCCA  # noqa: E402
@@ -36,8 +38,10 @@ __all__ = [
     "MixturePCCA",
     "MRDClassifier",
     "McGPDS",
+    "Search",
     "Stage",
     "UncertainGPRegressor",
+    "Views",
     "__version__",
     "errors",
     "kernels",

@@ -114,6 +114,8 @@ def _digest(tree: str, tensors: dict[str, np.ndarray]) -> str:
 def _encode(node: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
     if node is None or isinstance(node, bool | int | float | str):
         return node
+    if isinstance(node, os.PathLike):
+        return os.fspath(node)
     if isinstance(node, np.generic):
         return node.item()
     if isinstance(node, pd.Timestamp):
@@ -148,8 +150,6 @@ def _fields(record: Any) -> dict[str, Any]:
     fields = {k: v for k, v in vars(record).items() if not k.startswith("_")}
     if not isinstance(fields.get("random_state"), int | None):
         fields["random_state"] = None  # the state of a generator is not part of a model
-    for name, value in fields.items():
-        fields[name] = os.fspath(value) if isinstance(value, os.PathLike) else value
     return fields
 
 

@@ -131,10 +131,10 @@ def map_parameters(function: Callable[[str, Parameter], Parameter], tree: T) -> 
 def with_positive_transform(tree: T, transform: str) -> T:
     """Express all positive parameters through ``"log"`` or ``"softplus"``."""
     target = {"log": "positive", "softplus": "softplus"}[transform]
+    others = {"positive", "softplus"} - {target}
 
     def convert(_: str, p: Parameter) -> Parameter:
-        positive_kinds = {"positive", "softplus"}
-        return parameter(p.value, target, p.free) if p.constraint in positive_kinds else p
+        return parameter(p.value, target, p.free) if p.constraint in others else p
 
     return map_parameters(convert, tree)
 

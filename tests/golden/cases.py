@@ -1,5 +1,7 @@
 """One case for each estimator and way of fitting it; each returns named answers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
@@ -13,6 +15,7 @@ from manyviews import (
     McGPDS,
     MixturePCCA,
     MRDClassifier,
+    Search,
     UncertainGPRegressor,
 )
 from manyviews.linear import (
@@ -49,9 +52,10 @@ from .asking import (
 )
 from .data import LATER, NEW_TIMES, SEED, SEQUENCES, TIMES, two, with_holes
 
-FEW = {"n_inducing": 6, "max_iter": 6, "random_state": 0, "signal_check": "off", "n_starts": 3}
-ONE = {**FEW, "n_restarts": 1}
-POINTS = {"max_iter": 8, "random_state": 0, "n_starts": 3}
+BRIEF = Search(max_iter=6, n_starts=3)
+FEW = {"n_inducing": 6, "search": BRIEF, "random_state": 0, "signal_check": "off"}
+ONE = {**FEW, "search": replace(BRIEF, n_restarts=1)}
+POINTS = {"search": Search(max_iter=8, n_starts=3), "random_state": 0}
 LINEAR = {"max_iter": 10, "random_state": 0}
 WHEN = {"times": TIMES, "sequences": SEQUENCES}
 METHODS = ("augmented", "fixed")
@@ -93,7 +97,8 @@ def bayesian_gplvm_holes():
 
 @case
 def bayesian_gplvm_shared_covariance():
-    model = BayesianGPLVM(2, **FEW, missing="shared", positive="softplus", inducing="subset")
+    other = replace(BRIEF, positive="softplus", inducing="subset")
+    model = BayesianGPLVM(2, **{**FEW, "search": other}, missing="shared")
     return table(model.fit(data.holey_table(data.TABLE)), data.NEW_TABLE, methods=METHODS)
 
 
@@ -124,9 +129,7 @@ def bayesian_gplvm_times():
         "known sequence": model.transform(new, return_std=True, **NEW_ONE),
         "not coupled": model.predict(new, coupled=False, return_std=True, **NEW_ONE),
         "without times": ask(model.transform, new, return_std=True),
-        "flow": at_other_settings(
-            model, lambda m: m.transform(new, return_std=True, **NEW_OTHER), flow_weight=0.5
-        ),
+        "flow": model.transform(new, return_std=True, flow_weight=0.5, **NEW_OTHER),
         "power": at_other_settings(
             model, lambda m: m.predict(new, return_std=True, **NEW_OTHER), evidence_power="auto"
         ),
@@ -165,7 +168,7 @@ def cgpds_times():
 
 @case
 def mrd():
-    model = MRD(3, **{**FEW, "n_restarts": 2}).fit(two(data.VIEWS))
+    model = MRD(3, **{**FEW, "search": replace(BRIEF, n_restarts=2)}).fit(two(data.VIEWS))
     new = with_holes(two(data.NEW))
     alone = {"A": new["A"]}
 
@@ -221,7 +224,7 @@ def mrd_times():
         "forecast one": model.forecast(LATER, "B", "one", return_std=True),
         "known sequence": model.transform(new, return_std=True, **NEW_ONE),
         "not coupled": model.predict(alone, "B", coupled=False, return_std=True, **NEW_ONE),
-        "flow": at_other_settings(model, answer, flow_weight=0.5),
+        "flow": model.predict(alone, "B", return_std=True, flow_weight=0.5, **NEW_OTHER),
         "power": at_other_settings(model, answer, evidence_power=0.3),
         "power auto": at_other_settings(model, answer, evidence_power="auto"),
     }
@@ -328,10 +331,8 @@ def mcgpds_times():
         "path": model.path(),
         "path B": model.path("B"),
         "compare_private": model.compare_private("A", "B"),
-        "flow": at_other_settings(
-            model,
-            lambda m: m.predict(alone, "B", private="conditional", return_std=True, **NEW_OTHER),
-            flow_weight=0.5,
+        "flow": model.predict(
+            alone, "B", private="conditional", return_std=True, flow_weight=0.5, **NEW_OTHER
         ),
         "power": at_other_settings(
             model, lambda m: m.transform(new, return_std=True, **NEW_OTHER), evidence_power=0.3
@@ -459,7 +460,7 @@ def _regression(model, new, y):
     }
 
 
-REGRESSION = {"n_inducing": 6, "max_iter": 6, "random_state": 0}
+REGRESSION = {"n_inducing": 6, "search": Search(max_iter=6), "random_state": 0}
 X = data.VIEWS["A"][:, :2]
 NEW_X = np.array([[0.1, -0.3], [np.nan, 0.4], [0.5, np.nan], [-0.2, 0.6], [0.0, 0.0]])
 

@@ -260,7 +260,7 @@ def demo(
     ),
 ) -> None:
     """Fit two halves of handwritten digits and write a report: a minute or two."""
-    from .demo import main as run_demo
+    from .demonstration import main as run_demo
 
     run_demo(out)
 

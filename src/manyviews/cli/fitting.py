@@ -26,15 +26,15 @@ def fit_run(
     """Fit, assess, and write everything; return the exit code."""
     everything = load_samples(run, run.options.get("align", "union"))
     kept, aside = hold_out(everything, run.hold_out, run.seed)
-    settings = {"verbose": 0 if quiet else 1, "checkpoint": str(folder.checkpoint)}
+    settings = {"verbose": 0 if quiet else 1, "search__checkpoint": str(folder.checkpoint)}
     model = make_model(run.model, run.options, run.seed, **settings)
     run.write(folder.options)
     say(_opening(run, kept, aside), quiet)
     with collecting_warnings() as messages:
         _fit(model, run.model, kept)
     inner = getattr(model, "model_", model)
-    quietly = {"verbose": 0, "checkpoint": None}  # the run's, not the model's
-    inner.set_params(**{k: v for k, v in quietly.items() if k in inner.get_params(deep=False)})
+    quietly = {"verbose": 0, "search__checkpoint": None}  # the run's, not the model's
+    inner.set_params(**{k: v for k, v in quietly.items() if k in inner.get_params()})
     model.save(folder.model)
     for message in messages:
         say(f"note: {message}", quiet)

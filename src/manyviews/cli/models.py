@@ -37,10 +37,9 @@ def make_model(name: str, options: dict[str, Any], seed: int, **settings: Any) -
         own = _found(MODELS[name].place)
         outer = {k: options[k] for k in options if k in own().get_params(deep=False)}
         inner = {k: v for k, v in options.items() if k not in outer}
-        inner = _checked(kind, {**inner, "random_state": seed, **settings})
-        return own(kind(**inner), **outer)
+        return own(_made(kind, {**inner, "random_state": seed, **settings}), **outer)
     kind = _found(MODELS[name].place)
-    return kind(**_checked(kind, {**options, "random_state": seed, **settings}))
+    return _made(kind, {**options, "random_state": seed, **settings})
 
 
 def _found(place: str) -> Any:
@@ -48,12 +47,18 @@ def _found(place: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _checked(kind: Any, options: dict[str, Any]) -> dict[str, Any]:
-    known = kind().get_params(deep=False)
-    optional = {"verbose", "checkpoint"}  # ours, for the models that have them
+def _made(kind: Any, options: dict[str, Any]) -> Any:
+    """A model with these options, which may be given by their place in its search or without."""
+    known = kind().get_params()
+    inside = {name: f"search__{name}" for name in options if name not in known}
+    options = {
+        inside[name] if inside.get(name) in known else name: value
+        for name, value in options.items()
+    }
+    optional = {"verbose", "search__checkpoint"}  # ours, for the models that have them
     unknown = [name for name in options if name not in known and name not in optional]
     if unknown:
         raise OptionError(
             f"{kind.__name__} has no option {unknown[0]!r}; it has {', '.join(sorted(known))}"
         )
-    return {name: value for name, value in options.items() if name in known}
+    return kind().set_params(**{k: v for k, v in options.items() if k in known})

@@ -69,7 +69,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from manyviews import BayesianGPLVM, GenerativeClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> density = BayesianGPLVM(2, n_inducing=10, max_iter=50, signal_check="off", random_state=0)
+    >>> density = BayesianGPLVM(2, n_inducing=10, signal_check="off", random_state=0)
     >>> model = GenerativeClassifier(density, reject_share=0.01).fit(X, y)
     >>> model.predict(X[[0, 60]])
     array([0, 1])

@@ -45,14 +45,14 @@ def as_when(
     known
         Sequences that have a code already.
     """
-    code, labels = _codes(_aligned(sequences, samples, "sequences"), len(samples), known)
+    code, labels = _codes(aligned_to(samples, sequences, "sequences"), len(samples), known)
     if times is None:
         inputs = np.zeros((len(samples), 1))
         for place in np.unique(code):
             own = code == place
             inputs[own, 0] = np.arange(own.sum())
         return When(inputs, code, labels)
-    return When(as_inputs(_aligned(times, samples, "times"), len(samples)), code, labels)
+    return When(as_inputs(aligned_to(samples, times, "times"), len(samples)), code, labels)
 
 
 def as_inputs(times: Any, n_rows: int | None = None) -> Float[np.ndarray, "N P"]:
@@ -84,7 +84,8 @@ def as_inputs(times: Any, n_rows: int | None = None) -> Float[np.ndarray, "N P"]
     return inputs
 
 
-def _aligned(given: Any, samples: Sequence[Any], name: str) -> Any:
+def aligned_to(samples: Sequence[Any], given: Any, name: str) -> Any:
+    """What is given for every sample, in their order: Series and DataFrames by label."""
     if not isinstance(given, pd.Series | pd.DataFrame):
         return given
     if list(given.index) == list(samples) or list(samples) == list(range(len(samples))):

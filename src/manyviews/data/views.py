@@ -13,7 +13,7 @@ from ..errors import DataError, OptionError
 
 
 @dataclass(frozen=True)
-class Views:
+class Aligned:
     """Aligned tables, one row per sample in each; a sample without a view has NaN there.
 
     Attributes
@@ -35,7 +35,7 @@ class Views:
     samples: list[Any]
     labelled: bool
 
-    def select(self, names: Sequence[str]) -> "Views":
+    def select(self, names: Sequence[str]) -> "Aligned":
         """Some of the views, in the given order."""
         places = [self.names.index(name) for name in names]
         return replace(
@@ -45,7 +45,7 @@ class Views:
             columns=tuple(self.columns[p] for p in places),
         )
 
-    def one_per_column(self) -> "Views":
+    def one_per_column(self) -> "Aligned":
         """Every column as a view of its own, named after it (and its view, if several)."""
         names, tables, columns = [], [], []
         for view, table, labels in zip(self.names, self.tables, self.columns, strict=True):
@@ -56,7 +56,7 @@ class Views:
         return replace(self, names=tuple(names), tables=tuple(tables), columns=tuple(columns))
 
 
-def as_views(data: Any, align: str = "union", absent: bool = False) -> Views:
+def as_views(data: Any, align: str = "union", absent: bool = False) -> Aligned:
     """Read views from a dict, a list, a MuData or AnnData object, or a single table.
 
     DataFrames are aligned on their index: ``"union"`` keeps every sample, with NaN where a view
@@ -88,7 +88,7 @@ def as_views(data: Any, align: str = "union", absent: bool = False) -> Views:
                 )
             tables[name] = tables[name].set_axis(indexed[0], axis=0)
         tables = {name: table.reindex(samples) for name, table in tables.items()}
-    return Views(
+    return Aligned(
         names=tuple(tables),
         tables=tuple(_plain(t) for t in tables.values()),
         columns=tuple(table.columns.tolist() for table in tables.values()),
@@ -99,7 +99,7 @@ def as_views(data: Any, align: str = "union", absent: bool = False) -> Views:
 
 def match_views(
     data: Any, names: Sequence[str], columns: Sequence[list[Any]], align: str = "union"
-) -> Views:
+) -> Aligned:
     """Read new data for known views; views that are absent (or None) become all-NaN tables.
 
     Columns of DataFrames are matched by name, those of arrays by number.
@@ -132,7 +132,7 @@ def match_views(
             )
         else:
             tables.append(table)
-    return Views(tuple(names), tuple(tables), tuple(columns), found.samples, found.labelled)
+    return Aligned(tuple(names), tuple(tables), tuple(columns), found.samples, found.labelled)
 
 
 def is_mudata(data: Any) -> bool:

@@ -5,6 +5,7 @@ from ..data import Scaling, When
 from ..expectations import Gaussian
 from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
+from ..inference.search import Search
 from ..inference.stages import Stage
 from ..io import register_record
 from ..latent import (
@@ -51,6 +52,7 @@ for kind in (
     Gaussian,
     Model,
     FitInfo,
+    Search,
     Stage,
     Sequences,
     StandardNormal,

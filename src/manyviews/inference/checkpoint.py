@@ -6,7 +6,9 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
@@ -95,12 +97,18 @@ class Checkpoint:
         self._written = time.monotonic()
 
 
-def fingerprint(options: dict[str, object], *arrays: np.ndarray) -> str:
-    """A digest of the options and of the data a fit was started with."""
-    digest = hashlib.sha256(json.dumps(options, sort_keys=True, default=str).encode())
-    for array in arrays:
-        digest.update(str(array.shape).encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+def fingerprint(*parts: Any) -> str:
+    """A digest of the options and of the data a fit was started with.
+
+    Arrays count by their values, also those inside kernels; all else by its text.
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(repr(part).encode())
+        for leaf in jax.tree.leaves(part):
+            if isinstance(leaf, np.ndarray | jax.Array):
+                digest.update(str(leaf.shape).encode())
+                digest.update(np.ascontiguousarray(leaf).tobytes())
     return digest.hexdigest()
 
 

@@ -101,15 +101,15 @@ def optimise(
     info.seconds = time.perf_counter() - began
     if info.interrupted:
         warnings.warn(
-            "the fit was interrupted; the best state so far is kept. With checkpoint='FILE' "
-            "another fit of the same data goes on from there",
+            "the fit was interrupted; the best state so far is kept. With "
+            "Search(checkpoint='FILE') another fit of the same data goes on from there",
             ConvergenceWarning,
             stacklevel=3,
         )
     elif not info.converged:
         warnings.warn(
             "the fit reached max_iter before its convergence test was met; the model can be "
-            "used, a larger max_iter may improve it",
+            "used, a larger max_iter of its search may improve it",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..io import register_record
-from ..shells.options import one_of
+from ..options import one_of
 from .fitting import TABLE, adopt, fit_info, refuse_thin_columns
 from .starts import starting_positions
 from .table import LinearTable

@@ -9,7 +9,7 @@ from jaxtyping import Float
 
 from ..errors import ConvergenceWarning, OptionError
 from ..inference.diagnostics import FitInfo
-from ..shells.options import BY_VIEW, NONE, SEED, Options, count, number, one_of
+from ..options import BY_VIEW, NONE, SEED, Options, count, number, one_of
 from .engine import LinearEngine
 from .gaussian import LinearGaussian
 from .patterns import Tables

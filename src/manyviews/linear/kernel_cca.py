@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import OptionError
 from ..io import register_record
-from ..shells.options import BY_VIEW, number, one_of
+from ..options import BY_VIEW, number, one_of
 from .canonical import CanonicalModel
 from .canonical_engine import Projection
 from .closed_form import canonical_directions

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import DataError, OptionError
 from ..io import register_record
+from ..options import one_of
 from ..shells import ViewsModel
-from ..shells.options import one_of
 from .closed_form import balanced, model_correlations, pcca, ridge_of
 from .em import expectation_maximisation
 from .engine import LinearEngine

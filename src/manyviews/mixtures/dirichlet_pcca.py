@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import ConvergenceWarning, OptionError
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
-from ..shells.options import NONE, VERBOSE, count, number, one_of
+from ..options import NONE, VERBOSE, count, number, one_of
 from .chains import ChainOptions, first_state, run_chain
 from .convergence import as_inference_data, split_r_hat, summary
 from .engine import MixtureEngine

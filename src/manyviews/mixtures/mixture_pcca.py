@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from ..errors import ConvergenceWarning, DataError, OptionError
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
-from ..shells.options import count, number, one_of
+from ..options import count, number, one_of
 from .em import fit_em
 from .engine import MixtureEngine
 from .model import OPTIONS, MixtureModel

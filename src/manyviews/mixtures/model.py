@@ -8,11 +8,11 @@ import pandas as pd
 from jaxtyping import Float, Int
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Views
+from ..data import Aligned
 from ..errors import DataError, OptionError
+from ..options import SEED, Options, count, number, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names, known_views
-from ..shells.options import SEED, Options, count, number, one_of
 from .engine import MixtureEngine
 from .joint import JointMixture
 
@@ -128,7 +128,7 @@ class MixtureModel(ViewsModel):
     def _sizes(self) -> tuple[int, ...]:
         return tuple(len(columns) for columns in self.columns_)
 
-    def _targets(self, target: Names | None, found: Views) -> list[str]:
+    def _targets(self, target: Names | None, found: Aligned) -> list[str]:
         """The views wanted, of samples that have something outside of them."""
         if target is None and len(known_views(found)) == len(found.names):
             raise OptionError("all views are given: name the one to predict from the others")

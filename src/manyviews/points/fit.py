@@ -1,19 +1,20 @@
 """From scaled tables to a fitted model of latent points."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from ..errors import OptionError
 from ..inference.bound import Model
-from ..inference.diagnostics import FitInfo
+from ..inference.driver import fit_model, plan_fit
 from ..inference.initialise import inducing_inputs, initial_kernel
-from ..inference.optimise import optimise
+from ..inference.search import Search
 from ..inference.stages import Stage
 from ..kernels import Kernel
-from ..latent import LatentSpace, Points, marginals
+from ..latent import LatentSpace, Points
+from ..linalg import DEFAULT_JITTER
 from ..mappings import (
     ExactGP,
     Mapping,
@@ -22,8 +23,10 @@ from ..mappings import (
     SparseGP,
     make_outputs,
 )
-from ..mappings.conditioning import condition
-from ..parameters import Parameter, map_parameters
+from ..mappings.exact import EXACT_JITTER
+from ..parameters import Parameter, map_parameters, with_positive_transform
+from ..shells.fitted_model import FittedModel
+from .back import BackMap
 from .engine import PointEngine
 
 LARGEST_EXACT = 5_000  # rows whose covariance is still factorised at every step
@@ -33,46 +36,52 @@ MakeView = Callable[[int, Float[np.ndarray, "N Q"], np.random.Generator], Mappin
 MakeLatent = Callable[[Float[np.ndarray, "N Q"]], LatentSpace]
 
 
-@dataclass(frozen=True)
-class PointOptions:
-    """How to search."""
-
-    n_restarts: int
-    stages: tuple[Stage, ...]
-    tolerance: float
-    seed: int
-
-
 def fit_points(
+    model: FittedModel,
     data: Sequence[Float[np.ndarray, "N _"]],
     start: Callable[[np.random.Generator], Float[np.ndarray, "N Q"]],
     make_view: MakeView,
-    options: PointOptions,
     *,
     exact: Sequence[bool],
     names: Sequence[str],
     make_latent: MakeLatent = Points,
-) -> tuple[PointEngine, FitInfo]:
-    """Maximise log p(Y, X) over the points and the mappings' parameters, and condition."""
+    stages: Callable[[Search], tuple[Stage, ...]] | None = None,
+    back: BackMap | None = None,
+) -> Any:
+    """Maximise log p(Y, X) over the points and the mappings' parameters for an estimator.
+
+    Parameters
+    ----------
+    start
+        Gives the first points.
+    make_view
+        Gives the mapping of a view at these points.
+    exact
+        Which of the mappings are exact.
+    stages
+        The model's own plan, for a search that has none.
+    """
     outputs = tuple(
         arranged(Y, whole, name) for Y, whole, name in zip(data, exact, names, strict=True)
     )
+    options = model.get_params(deep=False)
+    search, seed, verbose = (options.pop(name) for name in ("search", "random_state", "verbose"))
+    own = stages or (lambda search: (Stage("lbfgs", int(search.max_iter)),))
+    plan = plan_fit(search, lambda search: (own(search),), seed, verbose)
 
     def starting(restart: int) -> Model:
-        rng = np.random.default_rng([options.seed, restart])
+        rng = np.random.default_rng([plan.seed, restart])
         means = start(rng)
         if restart:
             means = means + 0.3 * rng.standard_normal(means.shape)
         views = tuple(make_view(place, means, rng) for place in range(len(data)))
-        return Model(make_latent(means), views)
+        return with_positive_transform(Model(make_latent(means), views), plan.search.positive)
 
-    model, info = optimise(
-        starting, outputs, options.stages, n_restarts=options.n_restarts,
-        tolerance=options.tolerance,
-    )  # fmt: skip
-    q = marginals(model.latent)
-    posteriors = tuple(condition(v, q, y) for v, y in zip(model.views, outputs, strict=True))
-    return PointEngine(model, posteriors, tuple(data)), info
+    when = () if model.when_ is None else (model.when_.inputs, model.when_.code)
+    mark = (type(model).__name__, options, *data, *when)
+    fitted, posteriors, info = fit_model(starting, outputs, names, plan, mark)
+    engine = PointEngine(fitted, posteriors, tuple(data), back)
+    return model._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
 
 
 def arranged(Y: Float[np.ndarray, "N D"], exact: bool, name: str) -> Outputs:
@@ -99,14 +108,16 @@ def point_mapping(
     n_inducing: int | None,
     floor: float,
     rng: np.random.Generator,
+    search: Search | None,
 ) -> Mapping:
     """An exact mapping, or a sparse one where inducing inputs are asked for."""
     variance = float(np.nanvar(Y))
     noise, floor = INITIAL_NOISE * variance, floor * variance
+    search = search or Search()
     if n_inducing is None:
-        return ExactGP(kernel, means.shape[1], noise, floor=floor)
-    Z = inducing_inputs(means, n_inducing, "kmeans", rng)
-    return SparseGP(kernel, Z, noise, floor=floor)
+        return ExactGP(kernel, means.shape[1], noise, search.jitter_or(EXACT_JITTER), floor)
+    Z = inducing_inputs(means, n_inducing, search.inducing, rng)  # type: ignore[arg-type]
+    return SparseGP(kernel, Z, noise, search.jitter_or(DEFAULT_JITTER), floor)
 
 
 def point_kernel(

@@ -1,6 +1,5 @@
 """Lawrence's GP-LVM: one table, latent points, exact or sparse."""
 
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -8,17 +7,18 @@ from jaxtyping import Float
 
 from ..errors import OptionError
 from ..inference.initial_dynamics import TimeKernel, initial_time_kernels
+from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
 from ..latent import BackConstrained, LatentSpace, Points, TimedPoints, make_sequences
 from ..mappings import Mapping
+from ..options import ARRAY, NONE, instance_of, one_of
 from ..shells import TableModel
-from ..shells.options import ARRAY, NONE, instance_of, one_of
 from .back import BackMap
 from .engine import PointEngine
 from .fit import fit_points, point_kernel, point_mapping
+from .options import NOISE_FLOOR, TABLE, inducing_counts
 from .starts import starting_points
-from .views import NOISE_FLOOR, TABLE, inducing_counts, point_options
 
 
 @register_record
@@ -53,14 +53,11 @@ class GPLVM(TableModel):
     scaling : {"view", "column", "none"}, default="view"
     noise_floor : float, default=1e-6
         Smallest noise variance, as a share of the table's variance.
-    n_restarts : int, default=1
-        Starts to try; from the second on they are moved at random.
-    max_iter : int, default=1000
-    tol : float, default=1e-5
-        Converged when 30 iterations gain less than this many nats per observed value.
-    n_starts : int, default=10
-        Nearest training rows that the latent point of a new row is sought from.
+    search : Search, optional
+        How the points are searched for; see :class:`~manyviews.Search`.
     random_state : int, RandomState or None, default=None
+    verbose : int, default=0
+        1 shows a progress bar.
 
     Attributes
     ----------
@@ -102,11 +99,9 @@ class GPLVM(TableModel):
         time_kernel: TimeKernel = "auto",
         scaling: str = "view",
         noise_floor: float = NOISE_FLOOR,
-        n_restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        n_starts: int = 10,
+        search: Search | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ):
         self.n_components = n_components
         self.n_inducing = n_inducing
@@ -117,11 +112,9 @@ class GPLVM(TableModel):
         self.time_kernel = time_kernel
         self.scaling = scaling
         self.noise_floor = noise_floor
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_starts = n_starts
+        self.search = search
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
         """Fit the model; NaN in ``X`` is missing.
@@ -155,24 +148,20 @@ class GPLVM(TableModel):
 
         def view(_: int, means: Float[np.ndarray, "N Q"], rng: np.random.Generator) -> Mapping:
             kernel = point_kernel(self.kernel, means, variance, self.ard)
-            return point_mapping(Y, kernel, means, n_inducing, self.noise_floor, rng)
+            return point_mapping(Y, kernel, means, n_inducing, self.noise_floor, rng, self.search)
 
-        engine, info = fit_points(
+        fit_points(
+            self,
             [Y],
             lambda rng: starting_points([Y], n_components, self.init, rng),
             view,
-            point_options(self),
             exact=[n_inducing is None],
             names=["X"],
             make_latent=lambda means: self._latent_space(means, back),
+            back=back,
         )
-        engine = replace(engine, back=back)
-        self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
-        self.kernel_ = engine.model.views[0].kernel  # type: ignore[attr-defined]
+        self.kernel_ = self.engine_.model.views[0].kernel  # type: ignore[attr-defined]
         return self
-
-    def _inference(self) -> dict[str, Any]:
-        return {"n_starts": self.n_starts}
 
     @property
     def noise_variance_(self) -> Float[np.ndarray, " D"]:

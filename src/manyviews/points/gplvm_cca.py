@@ -8,15 +8,19 @@ from jaxtyping import Float
 from scipy.linalg import eigh
 
 from ..errors import DegenerateCovarianceWarning, OptionError
+from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
 from ..linear.closed_form import ridge_of
 from ..mappings import CorrelatedGP, Mapping
+from ..mappings.exact import EXACT_JITTER
+from ..options import ARRAY, number, one_of
 from ..parameters import Parameter, map_parameters
-from ..shells.options import ARRAY, number, one_of
-from .fit import INITIAL_NOISE, point_kernel, point_mapping
+from ..shells import ViewsModel
+from .engine import PointEngine
+from .fit import INITIAL_NOISE, fit_points, point_kernel, point_mapping
+from .options import SHARED, check_components
 from .starts import LEAST_RIDGE, sparing_ridge, starting_points
-from .views import SHARED, PointViews, check_components
 
 PSI_PRIOR = 0.1
 CORRELATED_FLOOR = 1e-3
@@ -24,7 +28,7 @@ DEGENERATE = 1.1  # times what the prior alone leaves
 
 
 @register_record
-class GPLVMCCA(PointViews):
+class GPLVMCCA(ViewsModel):
     """A nonlinear probabilistic CCA (001 chapter 3).
 
     vec Y⁽ᵏ⁾ ~ N(0, Ψ_k ⊗ K_k),  K_k = k_k(X, X) + I/β_k,  x_n ~ N(0, I): what varies within a
@@ -64,7 +68,7 @@ class GPLVMCCA(PointViews):
     noise_floor : float or dict by view, default=0.001
         Smallest 1/β.
     align : {"union", "intersection"}, default="union"
-    n_restarts, max_iter, tol, n_starts, random_state
+    search, random_state, verbose
         As in :class:`~manyviews.points.GPLVM`.
 
     Attributes
@@ -87,12 +91,13 @@ class GPLVMCCA(PointViews):
     Examples
     --------
     >>> import numpy as np
+    >>> from manyviews import Search
     >>> from manyviews.points import GPLVMCCA
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(-2, 2, size=(60, 1))
     >>> a = np.hstack([np.sin(x), x]) + 0.1 * rng.normal(size=(60, 2))
     >>> b = np.hstack([np.cos(x), x]) + 0.1 * rng.normal(size=(60, 2))
-    >>> model = GPLVMCCA(1, max_iter=50, random_state=0).fit({"a": a, "b": b})
+    >>> model = GPLVMCCA(1, search=Search(max_iter=50), random_state=0).fit({"a": a, "b": b})
     >>> model.predict({"a": a[:2]}, "b").shape
     (2, 2)
     """
@@ -104,6 +109,8 @@ class GPLVMCCA(PointViews):
         "psi_ridge": (number(0), one_of("auto")),
         "init": (one_of("pca", "isomap", "canonical", "random"), ARRAY),
     }
+
+    engine_: PointEngine
 
     def __init__(
         self,
@@ -118,11 +125,9 @@ class GPLVMCCA(PointViews):
         scaling: str | dict[str, str] = "view",
         noise_floor: float | dict[str, float] = CORRELATED_FLOOR,
         align: str = "union",
-        n_restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        n_starts: int = 10,
+        search: Search | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ):
         self.n_components = n_components
         self.kernel = kernel
@@ -134,11 +139,9 @@ class GPLVMCCA(PointViews):
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.align = align
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_starts = n_starts
+        self.search = search
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object."""
@@ -151,24 +154,26 @@ class GPLVMCCA(PointViews):
                 refuse_scattered(Y, name)
         scales = [prior_covariance(Y, self.psi_ridge, self.psi_prior) for Y in tables]
 
-        def part(
-            place: int, Y: np.ndarray, means: Float[np.ndarray, "N Q"], rng: np.random.Generator
-        ) -> Mapping:
+        def view(place: int, means: Float[np.ndarray, "N Q"], rng: np.random.Generator) -> Mapping:
+            Y = tables[place]
             if self.psi == "identity":
                 kernel = point_kernel(kernels[place], means, float(np.nanvar(Y)), self.ard)
-                return point_mapping(Y, kernel, means, None, floors[place], rng)
+                return point_mapping(Y, kernel, means, None, floors[place], rng, self.search)
             kernel = unit_kernel(kernels[place], means, self.ard)
             n_rows = int((~np.isnan(Y).all(axis=1)).sum())
             return CorrelatedGP(
                 kernel, means.shape[1], scales[place], self.psi_prior * n_rows, INITIAL_NOISE,
-                floor=floors[place], diagonal=self.psi == "diagonal",
+                (self.search or Search()).jitter_or(EXACT_JITTER), floor=floors[place],
+                diagonal=self.psi == "diagonal",
             )  # fmt: skip
 
-        self._fit_views(
+        fit_points(
+            self,
             tables,
             lambda rng: starting_points(tables, self.n_components, self.init, rng),
-            part,
-            [True] * len(tables),
+            view,
+            exact=[True] * len(tables),
+            names=self.view_names_,
         )
         self._publish_psi(scales)
         return self

@@ -5,17 +5,19 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Float
 
+from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
 from ..mappings import Mapping
-from ..shells.options import ARRAY, one_of
-from .fit import point_kernel, point_mapping
+from ..options import ARRAY, one_of
+from ..shells import ViewsModel
+from .fit import fit_points, point_kernel, point_mapping
+from .options import INDUCING, NOISE_FLOOR, SHARED, check_components, inducing_counts
 from .starts import starting_points
-from .views import INDUCING, NOISE_FLOOR, SHARED, PointViews, check_components, inducing_counts
 
 
 @register_record
-class SharedGPLVM(PointViews):
+class SharedGPLVM(ViewsModel):
     """One latent point per sample from which every view is a set of Gaussian processes.
 
     Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k, f⁽ᵏ⁾_d ~ GP(0, k_k), x_n ~ N(0, I), by maximum a posteriori
@@ -36,7 +38,7 @@ class SharedGPLVM(PointViews):
     scaling : {"view", "column", "none"} or dict by view, default="view"
     noise_floor : float or dict by view, default=1e-6
     align : {"union", "intersection"}, default="union"
-    n_restarts, max_iter, tol, n_starts, random_state
+    search, random_state, verbose
         As in :class:`~manyviews.points.GPLVM`.
 
     Attributes
@@ -51,10 +53,11 @@ class SharedGPLVM(PointViews):
     Examples
     --------
     >>> import numpy as np
+    >>> from manyviews import Search
     >>> from manyviews.points import SharedGPLVM
     >>> x = np.random.default_rng(0).normal(size=(40, 1))
     >>> views = {"left": x @ np.ones((1, 3)), "right": np.sin(x) @ np.ones((1, 2))}
-    >>> model = SharedGPLVM(1, max_iter=50, random_state=0).fit(views)
+    >>> model = SharedGPLVM(1, search=Search(max_iter=50), random_state=0).fit(views)
     >>> model.predict({"left": views["left"][:2]}, "right").shape
     (2, 2)
     """
@@ -76,11 +79,9 @@ class SharedGPLVM(PointViews):
         scaling: str | dict[str, str] = "view",
         noise_floor: float | dict[str, float] = NOISE_FLOOR,
         align: str = "union",
-        n_restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        n_starts: int = 10,
+        search: Search | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ):
         self.n_components = n_components
         self.n_inducing = n_inducing
@@ -90,11 +91,9 @@ class SharedGPLVM(PointViews):
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.align = align
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_starts = n_starts
+        self.search = search
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
@@ -106,16 +105,16 @@ class SharedGPLVM(PointViews):
         kernels = self._by_view(self.kernel, "kernel", "rbf")
         floors = self._by_view(self.noise_floor, "noise_floor", NOISE_FLOOR)
 
-        def part(
-            place: int, Y: np.ndarray, means: Float[np.ndarray, "N Q"], rng: np.random.Generator
-        ) -> Mapping:
+        def view(place: int, means: Float[np.ndarray, "N Q"], rng: np.random.Generator) -> Mapping:
+            Y = tables[place]
             kernel = point_kernel(kernels[place], means, float(np.nanvar(Y)), self.ard)
-            return point_mapping(Y, kernel, means, inducing[place], floors[place], rng)
+            return point_mapping(Y, kernel, means, inducing[place], floors[place], rng, self.search)
 
-        self._fit_views(
+        return fit_points(
+            self,
             tables,
             lambda rng: starting_points(tables, self.n_components, self.init, rng),
-            part,
-            [m is None for m in inducing],
+            view,
+            exact=[m is None for m in inducing],
+            names=self.view_names_,
         )
-        return self

@@ -9,16 +9,20 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import NothingSharedWarning, OptionError
+from ..inference.search import Search
 from ..inference.stages import Stage
 from ..io import register_record
 from ..kernels import Kernel, Polynomial, Restricted, Sum
 from ..mappings import Mapping, PrunedGP
-from ..shells.options import ARRAY, BOOLEAN, NONE, count, instance_of, number, one_of
+from ..mappings.exact import EXACT_JITTER
+from ..options import ARRAY, BOOLEAN, NONE, count, instance_of, number, one_of
+from ..shells import ViewsModel
 from .divided import Division, divided_start
-from .fit import INITIAL_NOISE
+from .engine import PointEngine
+from .fit import INITIAL_NOISE, fit_points
+from .options import COUNTS, NOISE_FLOOR, VIEWS
 from .parts import MARGIN, parts_start
 from .subspace_gplvm import given_points
-from .views import COUNTS, NOISE_FLOOR, VIEWS, PointViews
 
 SHARED_BLOCK = ("latent.private*", "*.parts.1.*")  # what is held while shared parts are trained
 PRIVATE_BLOCK = ("latent.shared", "*.parts.0.*")
@@ -27,7 +31,7 @@ UNUSED = 1e-3  # of the largest shared weight of any view
 
 
 @register_record
-class SharedPrivateGPLVM(PointViews):
+class SharedPrivateGPLVM(ViewsModel):
     """Y⁽ᵏ⁾ = F⁽ᵏ⁾(X) + N⁽ᵏ⁾(X⁽ᵏ⁾) + noise, both GPs, by maximum a posteriori (001 chapter 4).
 
     The covariance of a view is K_f(X) + K_n(X⁽ᵏ⁾) + noise: unlike in :class:`SubspaceGPLVM` shared
@@ -50,7 +54,7 @@ class SharedPrivateGPLVM(PointViews):
         into parts, of data that are not centred (images with a black ground, say).
     n_rounds : int, default=5
         Rounds of training first the shared parts, then the private ones, before all together.
-    scaling, noise_floor, align, n_restarts, max_iter, tol, n_starts, random_state
+    scaling, noise_floor, align, search, random_state, verbose
         As in :class:`SharedGPLVM`.
 
     Attributes
@@ -63,10 +67,12 @@ class SharedPrivateGPLVM(PointViews):
     Examples
     --------
     >>> import numpy as np
+    >>> from manyviews import Search
     >>> from manyviews.points import SharedPrivateGPLVM
     >>> x = np.random.default_rng(0).normal(size=(40, 3))
     >>> views = {"left": x[:, :2] @ np.ones((2, 3)), "right": x[:, 1:] @ np.ones((2, 3))}
-    >>> model = SharedPrivateGPLVM(1, 1, n_rounds=1, max_iter=20, tol=1e-2, random_state=0)
+    >>> quick = Search(max_iter=20, tol=1e-2)
+    >>> model = SharedPrivateGPLVM(1, 1, n_rounds=1, search=quick, random_state=0)
     >>> model.fit(views).component("left", "shared").shape
     (40, 3)
     """
@@ -82,6 +88,8 @@ class SharedPrivateGPLVM(PointViews):
         "init": (one_of("ncca", "pcca", "parts", "random"), ARRAY),
     }
 
+    engine_: PointEngine
+
     def __init__(
         self,
         n_shared: int = 1,
@@ -95,11 +103,9 @@ class SharedPrivateGPLVM(PointViews):
         scaling: str | dict[str, str] = "view",
         noise_floor: float | dict[str, float] = NOISE_FLOOR,
         align: str = "union",
-        n_restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        n_starts: int = 10,
+        search: Search | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ):
         self.n_shared = n_shared
         self.n_private = n_private
@@ -111,11 +117,9 @@ class SharedPrivateGPLVM(PointViews):
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.align = align
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_starts = n_starts
+        self.search = search
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
@@ -127,30 +131,34 @@ class SharedPrivateGPLVM(PointViews):
         floors = self._by_view(self.noise_floor, "noise_floor", NOISE_FLOOR)
         kernel = Polynomial(2, 1.0, 0.1) if self.kernel is None else self.kernel
 
-        def part(
-            place: int, Y: np.ndarray, means: Float[np.ndarray, "N Q"], rng: np.random.Generator
-        ) -> Mapping:
+        def view(place: int, means: Float[np.ndarray, "N Q"], rng: np.random.Generator) -> Mapping:
             parts = (division.shared, division.private(place))
             both = Sum(tuple(Restricted(kernel, own) for own in parts))
-            variance = float(np.nanvar(Y))
+            variance = float(np.nanvar(tables[place]))
             return PrunedGP(
                 both, division.total, self.ard_prior, INITIAL_NOISE * variance,
+                (self.search or Search()).jitter_or(EXACT_JITTER),
                 floor=floors[place] * variance,
             )  # fmt: skip
 
-        block = max(1, int(self.max_iter) // 20)
-        turns = [Stage("lbfgs", block, hold=held) for held in (SHARED_BLOCK, PRIVATE_BLOCK)]
-        stages = (*turns * int(self.n_rounds), Stage("lbfgs", int(self.max_iter)))
-        self._fit_views(
+        fit_points(
+            self,
             tables,
             lambda rng: self._start(tables, division, rng),
-            part,
-            [True] * len(tables),
-            lambda X: division.points(self._within(X), self.bounded),
-            stages,
+            view,
+            exact=[True] * len(tables),
+            names=self.view_names_,
+            make_latent=lambda X: division.points(self._within(X), self.bounded),
+            stages=self._stages,
         )
         self._warn_of_views_apart()
         return self
+
+    def _stages(self, search: Search) -> tuple[Stage, ...]:
+        """Shared and private parts in turn, then all together."""
+        block = max(1, int(search.max_iter) // 20)
+        turns = [Stage("lbfgs", block, hold=held) for held in (SHARED_BLOCK, PRIVATE_BLOCK)]
+        return (*turns * int(self.n_rounds), Stage("lbfgs", int(search.max_iter)))
 
     def _warn_of_views_apart(self) -> None:
         largest = {name: float(shared.max()) for name, (shared, _) in self.weights_.items()}

@@ -6,17 +6,19 @@ import numpy as np
 from jaxtyping import Float
 
 from ..inference.initialise import initial_means
+from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel, Restricted
 from ..mappings import Mapping
-from ..shells.options import ARRAY, BOOLEAN, BY_VIEW, count, instance_of, one_of
+from ..options import ARRAY, BOOLEAN, BY_VIEW, count, instance_of, one_of
+from ..shells import ViewsModel
 from .divided import Division, divided_start
-from .fit import point_kernel, point_mapping
-from .views import COUNTS, INDUCING, NOISE_FLOOR, VIEWS, PointViews, inducing_counts
+from .fit import fit_points, point_kernel, point_mapping
+from .options import COUNTS, INDUCING, NOISE_FLOOR, VIEWS, inducing_counts
 
 
 @register_record
-class SubspaceGPLVM(PointViews):
+class SubspaceGPLVM(ViewsModel):
     """Every view is a set of GPs of the shared points and of points of its own (Ek et al. 2008).
 
     Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d([x_n, x⁽ᵏ⁾_n]) + noise_k, by maximum a posteriori. The sizes of the spaces must
@@ -34,7 +36,7 @@ class SubspaceGPLVM(PointViews):
     init : {"ncca", "pcca"} or array, default="ncca"
         Shared dimensions by canonical correlations, private ones by what they leave of a view;
         or given (samples x all dimensions, the shared ones first, then view by view).
-    scaling, noise_floor, align, n_restarts, max_iter, tol, n_starts, random_state
+    scaling, noise_floor, align, search, random_state, verbose
         As in :class:`SharedGPLVM`.
 
     Attributes
@@ -78,11 +80,9 @@ class SubspaceGPLVM(PointViews):
         scaling: str | dict[str, str] = "view",
         noise_floor: float | dict[str, float] = NOISE_FLOOR,
         align: str = "union",
-        n_restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        n_starts: int = 10,
+        search: Search | None = None,
         random_state: Any = None,
+        verbose: int = 0,
     ):
         self.n_shared = n_shared
         self.n_private = n_private
@@ -93,11 +93,9 @@ class SubspaceGPLVM(PointViews):
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.align = align
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_starts = n_starts
+        self.search = search
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
@@ -111,22 +109,22 @@ class SubspaceGPLVM(PointViews):
         kernels = self._by_view(self.kernel, "kernel", "rbf")
         floors = self._by_view(self.noise_floor, "noise_floor", NOISE_FLOOR)
 
-        def part(
-            place: int, Y: np.ndarray, means: Float[np.ndarray, "N Q"], rng: np.random.Generator
-        ) -> Mapping:
+        def view(place: int, means: Float[np.ndarray, "N Q"], rng: np.random.Generator) -> Mapping:
+            Y = tables[place]
             own = (*division.shared, *division.private(place))
             inner = point_kernel(kernels[place], means[:, list(own)], float(np.nanvar(Y)), self.ard)
             kernel = Restricted(inner, own)
-            return point_mapping(Y, kernel, means, inducing[place], floors[place], rng)
+            return point_mapping(Y, kernel, means, inducing[place], floors[place], rng, self.search)
 
-        self._fit_views(
+        return fit_points(
+            self,
             tables,
             lambda rng: self._start(tables, division),
-            part,
-            [m is None for m in inducing],
-            division.points,
+            view,
+            exact=[m is None for m in inducing],
+            names=self.view_names_,
+            make_latent=division.points,
         )
-        return self
 
     def _start(self, tables: Any, division: Division) -> Float[np.ndarray, "N Q"]:
         if not isinstance(self.init, str):

@@ -17,8 +17,9 @@ from ..fitted import Engine, Positions, Tables
 from ..fitted.engine import Spread
 from ..fitted.segmentation import ACTIVE_THRESHOLD
 from ..inference.diagnostics import FitInfo
+from ..inference.search import Search, with_fields, without_fields
 from ..io import write
-from .options import Options, check_options
+from ..options import Options, check_options
 from .times import forecast_times, read_times
 
 MIN_SAMPLES = 3
@@ -38,6 +39,7 @@ class FittedModel(BaseEstimator):
     engine_: Engine
     fit_info_: FitInfo
     when_: When | None = None
+    search: Search | None
     random_state: Any = None
 
     @property
@@ -46,7 +48,23 @@ class FittedModel(BaseEstimator):
 
     def _inference(self) -> dict[str, Any]:
         """The estimator's options that concern new rows, as the engine's ``infer`` takes them."""
-        return {}
+        if "n_starts" not in keyword_options(self.engine_.infer):
+            return {}
+        return {"n_starts": (self.search or Search()).n_starts}
+
+    # ------------------------------------------------------------------ options
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with ``deep``, those of the search as ``search__max_iter``, …"""
+        params = super().get_params(deep=deep)
+        return with_fields(params) if deep else params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, also those of the search."""
+        return super().set_params(**without_fields(self, params))
+
+    def _check_options(self) -> None:
+        check_options(self, self._options)
 
     # ------------------------------------------------------------------ after a fit
 
@@ -72,9 +90,6 @@ class FittedModel(BaseEstimator):
         """Write the fitted model to one ``.safetensors`` file; see :func:`manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
-
-    def _check_options(self) -> None:
-        check_options(self, self._options)
 
     def _adopt(
         self,

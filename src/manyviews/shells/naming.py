@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Views, check_values
+from ..data import Aligned, check_values
 from ..errors import DataError, OptionError
 
 Names = str | Sequence[str]
@@ -36,13 +36,13 @@ def by_view(option: Any, name: str, default: Any, views: Sequence[str]) -> list[
     return [option.get(view, default) for view in views]
 
 
-def known_views(found: Views) -> list[str]:
+def known_views(found: Aligned) -> list[str]:
     """The views that have any value."""
     pairs = zip(found.names, found.tables, strict=True)
     return [name for name, table in pairs if not np.isnan(table).all()]
 
 
-def check_views(found: Views, empty_rows: bool = False) -> None:
+def check_views(found: Aligned, empty_rows: bool = False) -> None:
     """Refuse infinities, and samples of which no view knows anything (unless allowed)."""
     for name, table, columns in zip(found.names, found.tables, found.columns, strict=True):
         check_values(table, name, columns, found.samples, empty_rows=True)

@@ -72,6 +72,10 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         coupled : bool, default=True
             Of models with time stamps: False infers rows one by one, given the training rows,
             which is faster and less exact.
+        flow_weight : float, default=0.0
+            Of variational models with time stamps: with more than zero, new rows are expected to
+            move on as training sequences did, besides following the prior over time, which is
+            the same run backwards. One counts every step as one observation.
         """
         scaled, when = self._new(X, times, sequences)
         q = self._infer([scaled], when, how=how).likeliest()

@@ -11,7 +11,16 @@ from jaxtyping import Float
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Scaling, Views, When, as_views, as_when, check_training_columns, match_views
+from ..data import (
+    Aligned,
+    Scaling,
+    Views,
+    When,
+    as_views,
+    as_when,
+    check_training_columns,
+    match_views,
+)
 from ..errors import DataError, OptionError
 from ..fitted import Positions
 from ..fitted.explain import variance_explained, variance_explained_by
@@ -23,7 +32,7 @@ from .naming import Names, by_view, check_views, known_views, listed, places_of
 class NewSamples(NamedTuple):
     """Views of new samples, the same scaled, and when they were seen (if that is known)."""
 
-    found: Views
+    found: Aligned
     scaled: list[Float[np.ndarray, "N _"]]
     when: When | None
 
@@ -87,6 +96,23 @@ class ViewsModel(FittedModel):
         parts = {"mean": self.latent_mean_, "std": self.latent_std_}
         frames = {name: pd.DataFrame(part, index=self.samples_) for name, part in parts.items()}
         return pd.concat(frames, axis=1, names=["moment", "dimension"])
+
+    def latent_by_view(self) -> dict[str, Float[np.ndarray, "N Q"]]:
+        """Where each view alone puts the training samples (001 §3.4.2); NaN where it is absent.
+
+        Views that say the same of a sample put it in the same place: the correlation of these
+        points is what the views share.
+        """
+        check_is_fitted(self)
+        data, places = self.engine_.data, {}
+        for place, name in enumerate(self.view_names_):
+            rows = [np.full_like(Y, np.nan) for Y in data]
+            rows[place] = data[place]
+            there = ~np.isnan(rows[place]).all(axis=1)
+            x = np.full_like(self.latent_mean_, np.nan)
+            x[there] = self._infer([Y[there] for Y in rows]).likeliest().mean
+            places[name] = x
+        return places
 
     def segment(self, a: Names, b: Names, threshold: float = ACTIVE_THRESHOLD) -> Segmentation:
         """Divide the dimensions between two sets of views: shared, private to each, off."""
@@ -417,7 +443,7 @@ class ViewsModel(FittedModel):
         prefix = type(self).__name__.lower()
         return np.asarray([f"{prefix}{d}" for d in range(self.latent_mean_.shape[1])], dtype=object)
 
-    def _named_output(self, q: Positions, found: Views) -> tuple[Any, Any]:
+    def _named_output(self, q: Positions, found: Aligned) -> tuple[Any, Any]:
         """Latent moments as arrays, or as DataFrames if the user has asked for them."""
         asked = getattr(self, "_sklearn_output_config", {}).get("transform")
         if (asked or sklearn.get_config()["transform_output"]) != "pandas":
@@ -434,6 +460,7 @@ class ViewsModel(FittedModel):
     def _prepare(self, views: Any, times: Any = None, sequences: Any = None) -> list[np.ndarray]:
         """Check the options and the training views, keep their names; return them scaled."""
         self._check_options()
+        times, sequences = carried(views, times, sequences)
         found = as_views(views, self.align)
         self.given_names_, self.given_columns_ = found.names, found.columns
         found = found.one_per_column() if self.split_columns else found
@@ -456,18 +483,18 @@ class ViewsModel(FittedModel):
         check_is_fitted(self)
         found = match_views(views, self.given_names_, self.given_columns_, self.align)
         found = found.one_per_column() if self.split_columns else found
-        when = self._when(times, sequences, found.samples)
+        when = self._when(*carried(views, times, sequences), found.samples)
         check_views(found, empty_rows=when is not None)
         return NewSamples(found, self._scaled(found), when)
 
-    def _scaled(self, found: Views) -> list[Float[np.ndarray, "N _"]]:
+    def _scaled(self, found: Aligned) -> list[Float[np.ndarray, "N _"]]:
         pairs = zip(self.scalings_, found.tables, strict=True)
         return [scaling.apply(table) for scaling, table in pairs]
 
-    def _training_views(self) -> Views:
+    def _training_views(self) -> Aligned:
         """The training views as they came, from what is kept of them."""
         tables = tuple(s.undo(Y) for s, Y in zip(self.scalings_, self.engine_.data, strict=True))
-        return Views(self.view_names_, tables, self.columns_, self.samples_, bool(self.labelled_))
+        return Aligned(self.view_names_, tables, self.columns_, self.samples_, bool(self.labelled_))
 
     def _by_view(self, option: Any, name: str, default: Any) -> list[Any]:
         return by_view(option, name, default, self.view_names_)
@@ -476,7 +503,7 @@ class ViewsModel(FittedModel):
         check_is_fitted(self)
         return places_of(names, self.view_names_)
 
-    def _targets(self, target: Names | None, found: Views) -> list[str]:
+    def _targets(self, target: Names | None, found: Aligned) -> list[str]:
         if target is not None:
             self._places(target)
             return listed(target)
@@ -488,7 +515,7 @@ class ViewsModel(FittedModel):
         names = listed(view) or list(self.view_names_)
         return answers[0] if isinstance(view, str) else dict(zip(names, answers, strict=True))
 
-    def _like(self, found: Views, name: str, answer: Any) -> Any:
+    def _like(self, found: Aligned, name: str, answer: Any) -> Any:
         """Tables come back as DataFrames where rows came with names."""
         if isinstance(answer, tuple):
             return tuple(self._like(found, name, part) for part in answer)
@@ -516,3 +543,10 @@ class ViewsModel(FittedModel):
                 f"dimension must be from 0 to {self.latent_mean_.shape[1] - 1}, got {dimension}"
             )
         return dimension
+
+
+def carried(views: Any, times: Any, sequences: Any) -> tuple[Any, Any]:
+    """Times and sequences as given or, where none are, as the container of the views has them."""
+    if times is None and sequences is None and isinstance(views, Views):
+        return views.times, views.sequences
+    return times, sequences

@@ -1,6 +1,5 @@
 """The Bayesian GP-LVM: one view, latent points independent or moving over time (002)."""
 
-import os
 from typing import Any, Self
 
 import numpy as np
@@ -8,9 +7,9 @@ from jaxtyping import Float
 
 from ..inference.diagnostics import check_signal
 from ..inference.initial_dynamics import TimeKernel
+from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
-from ..linalg import DEFAULT_JITTER
 from ..shells import TableModel
 from .fit import fit_engine
 from .options import DEFAULT_NOISE_FLOOR, MISSING, TABLE, fit_options
@@ -39,8 +38,6 @@ class BayesianGPLVM(TableModel):
         a :class:`~manyviews.kernels.Kernel` starts at its own values.
     init : {"pca", "ppca", "random"} or array, default="ppca"
         Starting latent means; an array has one row per sample.
-    inducing : {"kmeans", "subset"}, default="kmeans"
-        How the first inducing inputs are chosen from the latent means.
     scaling : {"view", "column", "none"}, default="view"
         Divide the centred data by one number, by one per column, or not at all.
     noise_floor : float, default=1e-6
@@ -55,34 +52,15 @@ class BayesianGPLVM(TableModel):
     missing : {"auto", "exact", "shared"}, default="auto"
         Treatment of NaN: exact by missing pattern, or one posterior covariance for all
         columns; ``"auto"`` is exact up to 16 patterns.
-    n_restarts : int, default=1
-        Starts to try. All are optimised roughly, the one of the highest bound to the end.
-    max_iter : int, default=1000
-        Most iterations of the last optimisation stage.
-    tol : float, default=1e-5
-        Converged when 30 iterations gain less than this many nats per observed value.
-    stages : sequence of Stage, optional
-        Another plan for the optimisation.
-    positive : {"log", "softplus"}, default="log"
-        The scale on which positive parameters are optimised.
     signal_check : {"auto", "error", "warn", "off"}, default="auto"
         Warn when the signal-to-noise ratio is below 10 and refuse the fit below 2: always
         (``"error"``), or where a linear model does find structure, so that the fit has lost
         it (``"auto"``); only warn; or neither.
-    jitter : float, default=1e-6
-        Foot of the jitter ladder, relative to the kernel's variance.
-    n_starts : int, default=10
-        Nearest training rows that the latent position of a new row is sought from.
     time_kernel : str, Kernel or list of them, default="auto"
         Prior over time, for fits with ``times``: one kernel for all latent dimensions, or a list
         with one each. ``"auto"`` is RBF, or Matérn-5/2 (of linear cost) where sequences are long.
-    flow_weight : float, default=0.0
-        With more than zero, new rows with times are expected to move on as training sequences
-        did, besides following the prior over time, which is the same run backwards. One
-        counts every step as one observation. It may be changed after the fit, and does not
-        enter :meth:`score_samples`.
-    checkpoint : path, optional
-        File that follows the fit; a later fit with the same data and options resumes from it.
+    search : Search, optional
+        How the fit searches, and for how long; see :class:`~manyviews.Search`.
     random_state : int, RandomState or None, default=None
     verbose : int, default=0
         1 shows a progress bar.
@@ -121,22 +99,13 @@ class BayesianGPLVM(TableModel):
         n_inducing: int | None = None,
         kernel: str | Kernel = "rbf",
         init: Any = "ppca",
-        inducing: str = "kmeans",
         scaling: str = "view",
         noise_floor: float = DEFAULT_NOISE_FLOOR,
         evidence_power: float | str = 1.0,
         missing: str = "auto",
-        n_restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        stages: Any = None,
-        positive: str = "log",
         signal_check: str = "auto",
-        jitter: float = DEFAULT_JITTER,
-        n_starts: int = 10,
         time_kernel: TimeKernel = "auto",
-        flow_weight: float = 0.0,
-        checkpoint: str | os.PathLike[str] | None = None,
+        search: Search | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ):
@@ -144,22 +113,13 @@ class BayesianGPLVM(TableModel):
         self.n_inducing = n_inducing
         self.kernel = kernel
         self.init = init
-        self.inducing = inducing
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.evidence_power = evidence_power
         self.missing = missing
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stages = stages
-        self.positive = positive
         self.signal_check = signal_check
-        self.jitter = jitter
-        self.n_starts = n_starts
         self.time_kernel = time_kernel
-        self.flow_weight = flow_weight
-        self.checkpoint = checkpoint
+        self.search = search
         self.random_state = random_state
         self.verbose = verbose
 
@@ -179,7 +139,7 @@ class BayesianGPLVM(TableModel):
         return fit_table(self, self._prepare(X, times, sequences), missing=self.missing)
 
     def _inference(self) -> dict[str, Any]:
-        return table_inference(self)
+        return {**super()._inference(), "evidence_power": [self.evidence_power]}
 
 
 def fit_table(
@@ -198,12 +158,3 @@ def fit_table(
     model.kernel_ = view.kernel  # type: ignore[attr-defined]
     check_signal({"X": float(info.signal_to_noise[0])}, engine.data, model.signal_check)
     return model
-
-
-def table_inference(model: Any) -> dict[str, Any]:
-    """What the engine is asked of new rows."""
-    return {
-        "evidence_power": [model.evidence_power],
-        "n_starts": model.n_starts,
-        "flow_weight": model.flow_weight,
-    }

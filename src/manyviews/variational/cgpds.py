@@ -1,15 +1,14 @@
 """Collaborative Gaussian process dynamical systems: one view (003 §2.2; Zhao et al. 2018)."""
 
-import os
 from typing import Any, Self
 
 from ..inference.initial_dynamics import TimeKernel
+from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
-from ..linalg import DEFAULT_JITTER
+from ..options import count
 from ..shells import TableModel
-from ..shells.options import count
-from .bayesian_gplvm import fit_table, table_inference
+from .bayesian_gplvm import fit_table
 from .options import DEFAULT_NOISE_FLOOR, TABLE
 
 
@@ -29,18 +28,17 @@ class CGPDS(TableModel):
     ----------
     n_local : int, default=1
         Local processes J.
-    n_components, n_inducing, kernel, init, inducing, scaling, noise_floor, evidence_power, \
-n_restarts, max_iter, tol, stages, positive, signal_check, jitter, n_starts, time_kernel, \
-flow_weight, checkpoint, random_state, verbose
+    n_components, n_inducing, kernel, init, scaling, noise_floor, evidence_power, signal_check, \
+time_kernel, search, random_state, verbose
         As in :class:`~manyviews.BayesianGPLVM`; missing values are treated exactly.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from manyviews import CGPDS
+    >>> from manyviews import CGPDS, Search
     >>> t = np.linspace(0, 6, 40)
     >>> Y = np.stack([np.sin(t), np.cos(t), np.sin(2 * t)], axis=1)
-    >>> model = CGPDS(2, n_inducing=10, max_iter=30, signal_check="off", random_state=0)
+    >>> model = CGPDS(2, n_inducing=10, search=Search(max_iter=30), signal_check="off")
     >>> import warnings
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")  # of an early end
@@ -59,21 +57,12 @@ flow_weight, checkpoint, random_state, verbose
         n_local: int = 1,
         kernel: str | Kernel = "rbf",
         init: Any = "ppca",
-        inducing: str = "kmeans",
         scaling: str = "view",
         noise_floor: float = DEFAULT_NOISE_FLOOR,
         evidence_power: float | str = 1.0,
-        n_restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        stages: Any = None,
-        positive: str = "log",
         signal_check: str = "auto",
-        jitter: float = DEFAULT_JITTER,
-        n_starts: int = 10,
         time_kernel: TimeKernel = "auto",
-        flow_weight: float = 0.0,
-        checkpoint: str | os.PathLike[str] | None = None,
+        search: Search | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ):
@@ -82,21 +71,12 @@ flow_weight, checkpoint, random_state, verbose
         self.n_local = n_local
         self.kernel = kernel
         self.init = init
-        self.inducing = inducing
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.evidence_power = evidence_power
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stages = stages
-        self.positive = positive
         self.signal_check = signal_check
-        self.jitter = jitter
-        self.n_starts = n_starts
         self.time_kernel = time_kernel
-        self.flow_weight = flow_weight
-        self.checkpoint = checkpoint
+        self.search = search
         self.random_state = random_state
         self.verbose = verbose
 
@@ -105,4 +85,4 @@ flow_weight, checkpoint, random_state, verbose
         return fit_table(self, self._prepare(X, times, sequences), n_local=int(self.n_local))
 
     def _inference(self) -> dict[str, Any]:
-        return table_inference(self)
+        return {**super()._inference(), "evidence_power": [self.evidence_power]}

@@ -15,7 +15,7 @@ from ..kernels import White
 from ..latent import Collaborative, make_sequences
 from ..parameters import fix, with_positive_transform
 from .collaborative_engine import CollaborativeEngine
-from .fit import INITIAL_PRECISION, FitOptions, fit_model, starting_mapping
+from .fit import INITIAL_PRECISION, FitOptions, fit_from, starting_mapping
 
 INITIAL_ALPHA, TIED_ALPHA, APART = 0.5, 0.1, 1.0 - 1e-9
 INITIAL_SPREAD, NO_SPREAD = 0.01, 1e-4
@@ -52,10 +52,10 @@ def fit_collaboration(
 ) -> tuple[CollaborativeEngine, FitInfo]:
     """Initialise, optimise and condition a collaborative model on scaled views."""
     assert options.when is not None
-    mark = np.frombuffer(repr(collaboration).encode(), np.uint8)
-    engine, info = fit_model(
+    engine, info = fit_from(
         lambda restart: starting_collaboration(data, options, collaboration, restart),
-        data, names, options, (options.when.inputs, options.when.code, mark), CollaborativeEngine,
+        data, names, options, (options.when.inputs, options.when.code, vars(collaboration)),
+        CollaborativeEngine,
     )  # fmt: skip
     assert isinstance(engine, CollaborativeEngine)
     return engine, info
@@ -69,9 +69,9 @@ def starting_collaboration(
 ) -> Model:
     """The start of one restart, moved a little from the third on."""
     assert options.when is not None
-    rng = np.random.default_rng([options.seed, restart])
+    rng = np.random.default_rng([options.plan.seed, restart])
     shared, paths = starting_paths(data, options.n_components, options.init, rng)
-    if restart >= len(options.plans):
+    if restart >= len(options.plan.plans):
         paths = [path + 0.3 * rng.standard_normal(path.shape) for path in paths]
     views = tuple(
         starting_mapping(view, Y, paths[view], options, rng) for view, Y in enumerate(data)
@@ -100,7 +100,7 @@ def starting_collaboration(
         latent = fix(latent, "alpha")
     if alone or unordered or given is not None:
         latent = fix(latent, "spread")
-    return with_positive_transform(Model(latent, views), options.positive)
+    return with_positive_transform(Model(latent, views), options.plan.search.positive)
 
 
 def collaborative_stages(max_iter: int, n_outputs: int | None = None) -> tuple[Stage, ...]:

@@ -121,6 +121,8 @@ class VariationalEngine(Engine):
                 nearest_rows(rows, self.data, n_starts), powers=powers, n_optimised=n_optimised,
             )  # fmt: skip
         assert isinstance(latent, Paths)
+        if flow_weight < 0.0:
+            raise OptionError(f"flow_weight must be at least 0, got {flow_weight}")
         if flow_weight and when.inputs.shape[1] > 1:
             raise OptionError("flow_weight needs times: there are several inputs in their place")
         return infer_sequences(

@@ -1,6 +1,5 @@
 """Multi-view collaborative Gaussian process dynamical systems (003), for any number of views."""
 
-import os
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +11,12 @@ from ..errors import OptionError
 from ..inference.diagnostics import check_signal
 from ..inference.initial_collaboration import STARTS
 from ..inference.initial_dynamics import TimeKernel
+from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
-from ..linalg import DEFAULT_JITTER
+from ..options import ARRAY, BOOLEAN, BY_VIEW, NONE, count, instance_of, number, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names
-from ..shells.options import ARRAY, BOOLEAN, BY_VIEW, NONE, count, instance_of, number, one_of
 from .collaborative_engine import CollaborativeEngine, Question, each_alone
 from .collaborative_fit import Collaboration, collaborative_stages, fit_collaboration
 from .options import DEFAULT_NOISE_FLOOR, VIEWS, fit_options
@@ -71,8 +70,7 @@ class McGPDS(ViewsModel):
         variates or as they are, or random. An array (samples x components) is everybody's path.
     scaling, noise_floor, align, evidence_power
         As in :class:`~manyviews.MRD`.
-    inducing, n_restarts, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
-flow_weight, checkpoint, random_state, verbose
+    signal_check, search, random_state, verbose
         As in :class:`~manyviews.BayesianGPLVM`.
 
     Notes
@@ -125,21 +123,12 @@ flow_weight, checkpoint, random_state, verbose
         factorised: bool = False,
         outputs_per_step: int | None = None,
         init: Any = "concatenated",
-        inducing: str = "kmeans",
         scaling: str | dict[str, str] = "view",
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         evidence_power: float | str | dict[str, float | str] = 1.0,
-        flow_weight: float = 0.0,
-        n_restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        stages: Any = None,
-        positive: str = "log",
         signal_check: str = "auto",
-        jitter: float = DEFAULT_JITTER,
-        n_starts: int = 10,
-        checkpoint: str | os.PathLike[str] | None = None,
+        search: Search | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ):
@@ -154,21 +143,12 @@ flow_weight, checkpoint, random_state, verbose
         self.factorised = factorised
         self.outputs_per_step = outputs_per_step
         self.init = init
-        self.inducing = inducing
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.align = align
         self.evidence_power = evidence_power
-        self.flow_weight = flow_weight
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stages = stages
-        self.positive = positive
         self.signal_check = signal_check
-        self.jitter = jitter
-        self.n_starts = n_starts
-        self.checkpoint = checkpoint
+        self.search = search
         self.random_state = random_state
         self.verbose = verbose
 
@@ -181,6 +161,7 @@ flow_weight, checkpoint, random_state, verbose
         ``sequences`` the samples are independent, and their paths are points.
         """
         scaled = self._prepare(views, times, sequences)
+        search = self.search or Search()
         options = fit_options(
             self,
             scaled,
@@ -190,7 +171,7 @@ flow_weight, checkpoint, random_state, verbose
             max_components=min(5, *(min(Y.shape) for Y in scaled)),
             n_local=self._by_view(self.n_local, "n_local", 1),
             when=self.when_ or each_alone(len(self.samples_), 1),
-            plans=(collaborative_stages(int(self.max_iter), self.outputs_per_step),),
+            stages=collaborative_stages(search.max_iter, self.outputs_per_step),
         )
         private = tuple(self._by_view(self.time_kernel, "time_kernel", "auto"))
         if self.sharing == "none" and self.alpha is not None:
@@ -207,9 +188,8 @@ flow_weight, checkpoint, random_state, verbose
 
     def _inference(self) -> dict[str, Any]:
         return {
+            **super()._inference(),
             "evidence_power": self._by_view(self.evidence_power, "evidence_power", 1.0),
-            "n_starts": self.n_starts,
-            "flow_weight": self.flow_weight,
             "losses": self.private_losses_,
         }
 
@@ -244,17 +224,17 @@ flow_weight, checkpoint, random_state, verbose
             part = self.engine_.latent.dimensions(self._places(view)[0])
         return self.latent_mean_[:, part], self.latent_std_[:, part]
 
-    def compare_private(self, known: Names, target: Names) -> pd.Series:
+    def compare_private(self, known: Names, target: Names, flow_weight: float = 0.0) -> pd.Series:
         """Cross-validated mean negative log density of the treatments of the private path.
 
         On scaled data; the training sequences are left out in turn, at the parameters of the fit.
+        For ``flow_weight`` see :meth:`BayesianGPLVM.transform`.
         """
         check_is_fitted(self)
         question = Question(tuple(self._places(known)), tuple(self._places(target)))
         asked = self._by_view(self.evidence_power, "evidence_power", 1.0)
         powers = self.engine_.powers(asked, timed=True)
+        n_starts = (self.search or Search()).n_starts
         return pd.Series(
-            self.engine_.compare(
-                question, powers, self.n_starts, self.flow_weight, self.private_losses_
-            )
+            self.engine_.compare(question, powers, n_starts, flow_weight, self.private_losses_)
         )

@@ -1,6 +1,5 @@
 """Manifold relevance determination: any number of views, shared and private dimensions."""
 
-import os
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -8,12 +7,12 @@ import pandas as pd
 
 from ..inference.diagnostics import check_signal
 from ..inference.initial_dynamics import TimeKernel
+from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
-from ..linalg import DEFAULT_JITTER
+from ..options import ARRAY, BOOLEAN, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names
-from ..shells.options import ARRAY, BOOLEAN, one_of
 from .fit import fit_engine
 from .options import DEFAULT_NOISE_FLOOR, MISSING, VIEWS, fit_options
 from .power_comparison import POWERS, compare_powers
@@ -45,7 +44,6 @@ class MRD(ViewsModel):
         Starting latent means: PPCA of all views side by side, or of each on its own, or
         generalised canonical correlations (what the views share comes first), or random, or
         given (samples x components).
-    inducing : {"kmeans", "subset"}, default="kmeans"
     scaling : {"view", "column", "none"} or dict by view, default="view"
         Divide each centred view by one number, by one per column, or not at all.
     noise_floor : float or dict by view, default=1e-6
@@ -61,10 +59,7 @@ class MRD(ViewsModel):
         one makes positions look too certain, and a smaller power restores honest intervals:
         chosen on held-out data, or read off the correlations of the training residuals
         (``"auto"``). It may be changed after the fit.
-    n_restarts : int, default=3
-        Starts to try. All are optimised roughly, the one of the highest bound to the end.
-    missing, max_iter, tol, stages, positive, signal_check, jitter, n_starts, \
-time_kernel, flow_weight, checkpoint, random_state, verbose
+    missing, signal_check, time_kernel, search, random_state, verbose
         As in :class:`~manyviews.BayesianGPLVM`.
 
     Notes
@@ -82,6 +77,8 @@ time_kernel, flow_weight, checkpoint, random_state, verbose
         stamps, modes are whole paths.
     coupled : bool, default=True
         With time stamps: whether samples of a sequence are inferred jointly.
+    flow_weight : float, default=0.0
+        With time stamps: see :meth:`BayesianGPLVM.transform`.
 
     Attributes
     ----------
@@ -120,24 +117,15 @@ time_kernel, flow_weight, checkpoint, random_state, verbose
         kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
         n_local: int | dict[str, int] = 0,
         init: Any = "concatenated",
-        inducing: str = "kmeans",
         scaling: str | dict[str, str] = "view",
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         split_columns: bool = False,
         evidence_power: float | str | dict[str, float | str] = 1.0,
         missing: str = "auto",
-        n_restarts: int = 3,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        stages: Any = None,
-        positive: str = "log",
         signal_check: str = "auto",
-        jitter: float = DEFAULT_JITTER,
-        n_starts: int = 10,
         time_kernel: TimeKernel = "auto",
-        flow_weight: float = 0.0,
-        checkpoint: str | os.PathLike[str] | None = None,
+        search: Search | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ):
@@ -146,24 +134,15 @@ time_kernel, flow_weight, checkpoint, random_state, verbose
         self.kernel = kernel
         self.n_local = n_local
         self.init = init
-        self.inducing = inducing
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.align = align
         self.split_columns = split_columns
         self.evidence_power = evidence_power
         self.missing = missing
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stages = stages
-        self.positive = positive
         self.signal_check = signal_check
-        self.jitter = jitter
-        self.n_starts = n_starts
         self.time_kernel = time_kernel
-        self.flow_weight = flow_weight
-        self.checkpoint = checkpoint
+        self.search = search
         self.random_state = random_state
         self.verbose = verbose
 
@@ -197,6 +176,7 @@ time_kernel, flow_weight, checkpoint, random_state, verbose
             n_local=self._by_view(self.n_local, "n_local", 0),
             when=self.when_,
             missing=self.missing,
+            n_restarts=3,
         )
         engine, info = fit_engine(scaled, self.view_names_, options)
         self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
@@ -206,9 +186,8 @@ time_kernel, flow_weight, checkpoint, random_state, verbose
 
     def _inference(self) -> dict[str, Any]:
         return {
+            **super()._inference(),
             "evidence_power": self._by_view(self.evidence_power, "evidence_power", 1.0),
-            "n_starts": self.n_starts,
-            "flow_weight": self.flow_weight,
         }
 
     # ------------------------------------------------------------------ honest intervals

@@ -1,18 +1,18 @@
 """The options that the variational estimators share, and what a fit makes of them."""
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from sklearn.utils import check_random_state
 
 from ..data import When
 from ..errors import OptionError
+from ..inference.driver import plan_fit
+from ..inference.search import Search
 from ..inference.stages import Stage
 from ..kernels import Kernel
-from ..shells.options import (
+from ..options import (
     ARRAY,
     BY_VIEW,
     NONE,
@@ -24,29 +24,20 @@ from ..shells.options import (
     number,
     one_of,
 )
-from .fit import FitOptions, resolve_stages
+from .fit import FitOptions, default_plans
 
 DEFAULT_NOISE_FLOOR = 1e-6  # of a view's variance
 
-SEARCH: Options = {
-    "inducing": (one_of("kmeans", "subset"),),
-    "n_restarts": (count(),),
-    "max_iter": (count(),),
-    "tol": (number(0),),
-    "stages": (ARRAY, NONE),
-    "positive": (one_of("log", "softplus"),),
-    "jitter": (number(0, 0.1),),
-    "checkpoint": (instance_of(str, os.PathLike), NONE),
+FITTING: Options = {
+    "search": (instance_of(Search), NONE),
     "random_state": (SEED,),
     "verbose": (VERBOSE,),
 }
 LATENT: Options = {
-    **SEARCH,
+    **FITTING,
     "n_components": (count(), NONE),
     "signal_check": (one_of("auto", "error", "warn", "off"),),
-    "n_starts": (count(),),
     "time_kernel": (instance_of(str, Kernel, list, tuple),),
-    "flow_weight": (number(0),),
 }
 TABLE: Options = {
     **LATENT,
@@ -81,46 +72,42 @@ def fit_options(
     n_local: Sequence[int],
     when: When | None,
     missing: str = "exact",
-    plans: tuple[tuple[Stage, ...], ...] | None = None,
+    n_restarts: int = 1,
+    stages: tuple[Stage, ...] | None = None,
 ) -> FitOptions:
-    """An estimator's parameters as a fit wants them, defaults filled in."""
+    """An estimator's parameters as a fit wants them, defaults filled in.
+
+    ``n_restarts`` and ``stages`` are the model's own, for a search that says nothing of them.
+    """
     n_samples = scaled[0].shape[0]
-    counts = [min(50, n_samples) if m is None else int(m) for m in n_inducing]
-    if max(counts) > n_samples:
-        raise OptionError(
-            f"n_inducing={max(counts)} is more than the {n_samples} samples there are"
-        )
     n_components = (
         min(10, max_components, n_samples - 1)
         if model.n_components is None
         else int(model.n_components)
     )
-    if plans is None or model.stages is not None:
-        plans = resolve_stages(model.stages, int(model.max_iter), scaled, n_components)
+
+    def own_plans(search: Search) -> tuple[tuple[Stage, ...], ...]:
+        if stages is not None:
+            return (stages,)
+        return default_plans(int(search.max_iter), scaled, n_components)
+
     return FitOptions(
         n_components=n_components,
-        n_inducing=tuple(counts),
+        n_inducing=tuple(inducing_count(m, n_samples) for m in n_inducing),
         kernels=tuple(kernels),
         noise_floors=tuple(float(floor) for floor in noise_floors),
         init=model.init,
         missing=missing,
-        plans=plans,
+        plan=plan_fit(model.search, own_plans, model.random_state, model.verbose, n_restarts),
         when=when,
         time_kernel=model.time_kernel,
         n_local=tuple(int(J) for J in n_local),
-        **search_options(model),
     )
 
 
-def search_options(model: Any) -> dict[str, Any]:
-    """What concerns the search, of every variational estimator."""
-    return {
-        "inducing": model.inducing,
-        "n_restarts": int(model.n_restarts),
-        "tolerance": float(model.tol),
-        "positive": model.positive,
-        "jitter": float(model.jitter),
-        "seed": int(check_random_state(model.random_state).randint(2**31 - 1)),
-        "verbose": int(model.verbose),
-        "checkpoint": None if model.checkpoint is None else os.fspath(model.checkpoint),
-    }
+def inducing_count(asked: int | None, n_samples: int) -> int:
+    """The number of inducing inputs: fifty, or as many as there are samples, or as asked."""
+    count = min(50, n_samples) if asked is None else int(asked)
+    if count > n_samples:
+        raise OptionError(f"n_inducing={count} is more than the {n_samples} samples there are")
+    return count

@@ -74,7 +74,7 @@ def _held_out(model: Any, folds: int) -> Iterator[tuple[Any, Tables]]:
         yield model, {name: table.iloc[some] for name, table in views.items()}
         return
     for kept, out in KFold(folds, shuffle=True, random_state=0).split(np.arange(n_samples)):
-        fitted = clone(model).set_params(verbose=0, checkpoint=None)
+        fitted = clone(model).set_params(verbose=0, search__checkpoint=None)
         if isinstance(fitted.n_inducing, int):
             fitted.n_inducing = min(fitted.n_inducing, len(kept))
         fitted.fit({name: table.iloc[kept] for name, table in views.items()})

@@ -21,10 +21,11 @@ from ..inference.stages import Stage
 from ..kernels import Kernel
 from ..latent import UncertainInputs, marginals
 from ..latent.uncertain import PINNED
+from ..linalg import DEFAULT_JITTER
 from ..mappings import CollapsedGP, Mapping, make_outputs
 from ..parameters import Parameter, fix, map_parameters, with_positive_transform
 from .engine import VariationalEngine
-from .fit import INITIAL_SIGNAL_TO_NOISE, FitOptions, fit_model
+from .fit import INITIAL_SIGNAL_TO_NOISE, FitOptions, fit_from
 
 FEWEST_COMPLETE = 10  # complete rows that a first model can be trained on
 ENOUGH_COMPLETE = 30  # complete rows from which a mapping is learnt as it will stay
@@ -94,24 +95,25 @@ def fit_regression(
     filled = seen.gaussian.complete(seen.values).filled
     complete = ~np.isnan(seen.values).any(axis=1)
     staged = not complete.all() and complete.sum() >= FEWEST_COMPLETE
+    plan, search = options.plan, options.plan.search
 
     def mapping(restart: int) -> Mapping:
-        rng = np.random.default_rng([options.seed, restart])
-        Z = inducing_inputs(filled, options.n_inducing[0], options.inducing, rng)  # type: ignore[arg-type]
+        rng = np.random.default_rng([plan.seed, restart])
+        Z = inducing_inputs(filled, options.n_inducing[0], search.inducing, rng)  # type: ignore[arg-type]
         variance = float(np.nanvar(Y))
         kernel = _wide_kernel(options.kernels[0], filled, variance)
         noise = variance / INITIAL_SIGNAL_TO_NOISE
         floor = options.noise_floors[0] * variance
-        return CollapsedGP(kernel, Z, noise, options.jitter, floor)
+        return CollapsedGP(kernel, Z, noise, search.jitter_or(DEFAULT_JITTER), floor)
 
     def start(restart: int) -> Model:
         view, latent = mapping(restart), seen.latent()
-        if staged and restart % len(options.plans) == 0:
+        if staged and restart % len(plan.plans) == 0:
             first = _first_model(seen.rows(complete), Y[complete], view, options)
             latent, view = _placed(latent, first, seen, Y, complete), first.views[0]
-        return with_positive_transform(Model(latent, (view,)), options.positive)
+        return with_positive_transform(Model(latent, (view,)), search.positive)
 
-    return fit_model(start, [Y], ["y"], options, [seen.values, seen.noise])
+    return fit_from(start, [Y], ["y"], options, [seen.values, seen.noise])
 
 
 def _wide_kernel(kernel: str | Kernel, X: Float[np.ndarray, "N Q"], variance: float) -> Kernel:
@@ -131,12 +133,13 @@ def _first_model(
     seen: SeenInputs, Y: Float[np.ndarray, "N D"], view: Mapping, options: FitOptions
 ) -> Model:
     """A model of the complete rows alone (002 Algorithm 1, line 5)."""
-    model = with_positive_transform(Model(seen.latent(), (view,)), options.positive)
-    plan = regression_plan(options.plans[0][-1].iterations)
+    search = options.plan.search
+    model = with_positive_transform(Model(seen.latent(), (view,)), search.positive)
+    plan = regression_plan(options.plan.plans[0][-1].iterations)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         outputs = (make_outputs(Y, options.missing),)  # type: ignore[arg-type]
-        return optimise(lambda _: model, outputs, plan, tolerance=options.tolerance)[0]
+        return optimise(lambda _: model, outputs, plan, tolerance=float(search.tol))[0]
 
 
 def _placed(

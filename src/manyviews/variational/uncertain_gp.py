@@ -12,22 +12,23 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from ..data import Scaling, check_training_columns, check_values
-from ..errors import DataError, OptionError
+from ..errors import DataError
 from ..expectations import Gaussian
 from ..fitted import Positions
 from ..fitted.segmentation import ACTIVE_THRESHOLD
+from ..inference.driver import plan_fit
 from ..inference.input_gaussian import InputGaussian
 from ..inference.new_points import infer_new_points
+from ..inference.search import Search, with_fields, without_fields
 from ..inference.stages import Stage
 from ..io import register_record, write
 from ..kernels import Kernel
 from ..latent.uncertain import PINNED
-from ..linalg import DEFAULT_JITTER
+from ..options import NONE, check_options, count, instance_of, number, one_of
 from ..shells.fitted_model import MIN_SAMPLES, in_units, refuse_both, refuse_large_covariance
-from ..shells.options import NONE, check_options, count, instance_of, number, one_of
 from .engine import VariationalEngine
 from .fit import FitOptions
-from .options import DEFAULT_NOISE_FLOOR, SEARCH, search_options
+from .options import DEFAULT_NOISE_FLOOR, FITTING, inducing_count
 from .regression import (
     ENOUGH_COMPLETE,
     FEWEST_COMPLETE,
@@ -68,14 +69,11 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         others inform the function in either case; but in training, free inputs can be moved to
         explain the noise of the outputs, and the function then gets worse as more are missing.
         ``"auto"`` is ``"complete"`` if there are 30 complete rows; 002 has ``"all"``.
-    inducing : {"kmeans", "subset"}, default="kmeans"
     scaling : {"column", "view", "none"}, default="column"
         How outputs are scaled; inputs are always standardised by column.
     noise_floor : float, default=1e-6
         Smallest noise variance of the outputs, as a share of their variance.
-    n_restarts : int, default=1
-        Starts to try; the one of the highest bound is optimised to the end.
-    max_iter, tol, stages, positive, jitter, checkpoint, random_state, verbose
+    search, random_state, verbose
         As for :class:`BayesianGPLVM`.
 
     Attributes
@@ -87,6 +85,8 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         Standard deviation of the noise of the inputs, given or learnt; zero where exact.
     relevance_ : ndarray of shape (n_features,)
         Normalised relevance of each input.
+    n_active_ : int
+        Inputs with a relevance above 0.005.
     noise_variance_ : ndarray of shape (n_targets,)
     lower_bound_ : float
         Lower bound on log p(y | z), in the units of y.
@@ -108,7 +108,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     """
 
     _options = {
-        **SEARCH,
+        **FITTING,
         "n_inducing": (count(), NONE),
         "kernel": (instance_of(str, Kernel),),
         "input_noise": (one_of("known", *LEARNT_SHAPES),),
@@ -130,16 +130,9 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         input_noise: str = "known",
         missing_inputs: str = "gaussian",
         learn_from: str = "auto",
-        inducing: str = "kmeans",
         scaling: str = "column",
         noise_floor: float = DEFAULT_NOISE_FLOOR,
-        n_restarts: int = 1,
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        stages: Any = None,
-        positive: str = "log",
-        jitter: float = DEFAULT_JITTER,
-        checkpoint: str | os.PathLike[str] | None = None,
+        search: Search | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ):
@@ -148,18 +141,20 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         self.input_noise = input_noise
         self.missing_inputs = missing_inputs
         self.learn_from = learn_from
-        self.inducing = inducing
         self.scaling = scaling
         self.noise_floor = noise_floor
-        self.n_restarts = n_restarts
-        self.max_iter = max_iter
-        self.tol = tol
-        self.stages = stages
-        self.positive = positive
-        self.jitter = jitter
-        self.checkpoint = checkpoint
+        self.search = search
         self.random_state = random_state
         self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with ``deep``, those of the search as ``search__max_iter``, …"""
+        params = super().get_params(deep=deep)
+        return with_fields(params) if deep else params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name, also those of the search."""
+        return super().set_params(**without_fields(self, params))
 
     # ------------------------------------------------------------------ fitting
 
@@ -188,7 +183,8 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         options = self._fit_options(seen)
         self.engine_, self.fit_info_ = fit_regression(seen, outputs[usable], options)
         self.relevance_ = self.engine_.relevance[0]
-        self.fit_info_.n_active = int((self.relevance_ > ACTIVE_THRESHOLD).sum())
+        self.n_active_ = int((self.relevance_ > ACTIVE_THRESHOLD).sum())
+        self.fit_info_.n_active = self.n_active_
         jacobian = float(self.scaling_.log_jacobian(self.engine_.data[0]).sum())
         self.lower_bound_ = max(self.fit_info_.restart_bounds) - jacobian
         self.n_iter_ = max(1, len(self.fit_info_.bound_trace))
@@ -244,23 +240,20 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         n_samples = len(seen.values)
         if n_samples < MIN_SAMPLES:
             raise DataError(f"{n_samples} rows have both inputs and outputs: too few to fit")
-        inducing = min(50, n_samples) if self.n_inducing is None else int(self.n_inducing)
-        if inducing > n_samples:
-            raise OptionError(f"n_inducing={inducing} is more than the {n_samples} rows there are")
-        plans: tuple[tuple[Stage, ...], ...] = (regression_plan(int(self.max_iter)),)
-        if np.isnan(seen.values).any():
-            plans = joint_plans(int(self.max_iter), self._learn_from(seen))
-        if self.stages is not None:
-            plans = (tuple(self.stages),)
+
+        def plans(search: Search) -> tuple[tuple[Stage, ...], ...]:
+            if np.isnan(seen.values).any():
+                return joint_plans(int(search.max_iter), self._learn_from(seen))
+            return (regression_plan(int(search.max_iter)),)
+
         return FitOptions(
             n_components=seen.values.shape[1],
-            n_inducing=(inducing,),
+            n_inducing=(inducing_count(self.n_inducing, n_samples),),
             kernels=(self.kernel,),
             noise_floors=(float(self.noise_floor),),
             init="given",
             missing="auto",
-            plans=plans,
-            **search_options(self),
+            plan=plan_fit(self.search, plans, self.random_state, self.verbose),
         )
 
     def _learn_from(self, seen: SeenInputs) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..errors import OptionError
+from .errors import OptionError
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,8 @@ def check_options(owner: Any, options: Options) -> None:
     """Refuse values of an estimator's options that are of none of the kinds allowed."""
     for name, kinds in options.items():
         value = getattr(owner, name)
+        if hasattr(value, "check"):
+            value.check()
         if not any(kind.fits(value) for kind in kinds):
             raise OptionError(
                 f"The {name!r} parameter of {type(owner).__name__} must be "

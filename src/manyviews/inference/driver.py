@@ -1,0 +1,134 @@
+"""The one driver of all fits: from starting models to a model conditioned on its data."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ..errors import ExpectationErrorWarning, FactorisationError
+from ..expectations import Gaussian
+from ..latent import marginals
+from ..mappings import Mapping, Outputs
+from ..mappings.conditioning import condition
+from .bound import Model
+from .checkpoint import Checkpoint, fingerprint
+from .diagnostics import FitInfo
+from .optimise import optimise
+from .progress import ProgressBar
+from .search import Search
+from .stages import Stage
+
+EXPECTATION_TOLERANCE = 0.02
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A search made definite for one fit: its stages, restarts and seed.
+
+    Attributes
+    ----------
+    search : Search
+    plans : tuple of tuples of Stage
+        What the restarts go through, in turn.
+    n_restarts, seed, verbose : int
+    """
+
+    search: Search
+    plans: tuple[tuple[Stage, ...], ...]
+    n_restarts: int
+    seed: int
+    verbose: int = 0
+
+    def stages(self, restart: int) -> tuple[Stage, ...]:
+        """The stages of a restart."""
+        return self.plans[restart % len(self.plans)]
+
+
+def plan_fit(
+    search: Search | None,
+    default: Callable[[Search], tuple[tuple[Stage, ...], ...]],
+    random_state: Any,
+    verbose: int = 0,
+    n_restarts: int = 1,
+) -> Plan:
+    """A search as an estimator has it, with a model's own plans and restarts where it is silent."""
+    search = search or Search()
+    return Plan(
+        search,
+        default(search) if search.stages is None else (tuple(search.stages),),
+        int(search.n_restarts or n_restarts),
+        int(check_random_state(random_state).randint(2**31 - 1)),
+        int(verbose),
+    )
+
+
+class Fit(NamedTuple):
+    """An optimised model, its mappings given the data, and what happened."""
+
+    model: Model
+    posteriors: tuple[Any, ...]
+    info: FitInfo
+
+
+def fit_model(
+    make_model: Callable[[int], Model],
+    outputs: tuple[Outputs, ...],
+    names: Sequence[str],
+    plan: Plan,
+    mark: Sequence[Any] = (),
+) -> Fit:
+    """Optimise a model from its starts and condition it on its data.
+
+    Parameters
+    ----------
+    make_model
+        Gives the starting model of a restart.
+    names
+        Of the views, for the progress bar.
+    mark
+        All that the fit depends on, so that a checkpoint of another fit is recognised.
+    """
+    checkpoint = None
+    if plan.search.checkpoint is not None:
+        own = replace(plan, search=replace(plan.search, checkpoint=None), verbose=0)
+        checkpoint = Checkpoint(plan.search.checkpoint, fingerprint(own, *mark))
+    show = ProgressBar(plan.stages(0), plan.n_restarts, names) if plan.verbose else nullcontext()
+    with show as bar:
+        model, info = optimise(
+            make_model,
+            outputs,
+            plan.stages,
+            n_restarts=plan.n_restarts,
+            tolerance=float(plan.search.tol),
+            progress=bar,
+            checkpoint=checkpoint,
+        )
+    if checkpoint is not None and not info.interrupted:
+        checkpoint.remove()
+    q = marginals(model.latent)
+    seen = [q[..., model.latent.dimensions(k)] for k in range(len(outputs))]
+    info.expectation_error = max(map(_expectation_error, model.views, seen))
+    posteriors = tuple(map(condition, model.views, seen, outputs))
+    if not all(np.isfinite(np.asarray(p.weights)).all() for p in posteriors):
+        raise FactorisationError(
+            "the fitted model cannot be conditioned on its data: the noise is too small for the "
+            "jitter; raise jitter or noise_floor"
+        )
+    return Fit(model, posteriors, info)
+
+
+def _expectation_error(view: Mapping, q: Gaussian) -> float:
+    error = view.expectation_error(q)
+    if error > EXPECTATION_TOLERANCE:
+        warnings.warn(
+            f"the psi statistics of this kernel have no closed form; their quadrature error "
+            f"is about {error:.1%}. Use fewer components, or a kernel with a closed form (rbf, "
+            "linear, bias and their sums)",
+            ExpectationErrorWarning,
+            stacklevel=4,
+        )
+    return error

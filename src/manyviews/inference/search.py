@@ -1,0 +1,116 @@
+"""How a fit searches: one record that every model of Gaussian processes takes."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from ..errors import OptionError
+from ..options import ARRAY, NONE, Options, check_options, count, instance_of, number, one_of
+from .stages import Stage
+
+NESTED = "search__"
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the parameters of a model, and the latent positions of new rows, are searched for.
+
+    The defaults serve; ``MRD(search=Search(max_iter=200))`` or
+    ``model.set_params(search__max_iter=200)`` changes them, and ``search__max_iter`` is a name
+    that a grid search understands.
+
+    Attributes
+    ----------
+    n_restarts : int, optional
+        Starts to try. All are optimised roughly, the one of the highest bound to the end.
+        Default: three for :class:`~manyviews.MRD`, one for other models.
+    max_iter : int, default=1000
+        Most iterations of the last optimisation stage.
+    tol : float, default=1e-5
+        Converged when 30 iterations gain less than this many nats per observed value.
+    stages : sequence of Stage, optional
+        Another plan for the optimisation.
+    inducing : {"kmeans", "subset"}, default="kmeans"
+        How the first inducing inputs are chosen from the latent means.
+    positive : {"log", "softplus"}, default="log"
+        The scale on which positive parameters are optimised.
+    jitter : float, optional
+        Foot of the jitter ladder, relative to the kernel's variance. Default: 1e-6, or 1e-9 for
+        exact Gaussian processes.
+    n_starts : int, default=10
+        Nearest training rows that the latent position of a new row is sought from.
+    checkpoint : path, optional
+        File that follows the fit; a later fit with the same data and options resumes from it.
+
+    Examples
+    --------
+    >>> from manyviews import MRD, Search
+    >>> model = MRD(4, search=Search(n_restarts=1, max_iter=200))
+    >>> model.set_params(search__tol=1e-4).search
+    Search(n_restarts=1, max_iter=200, tol=0.0001)
+    """
+
+    n_restarts: int | None = None
+    max_iter: int = 1000
+    tol: float = 1e-5
+    stages: Sequence[Stage] | None = None
+    inducing: str = "kmeans"
+    positive: str = "log"
+    jitter: float | None = None
+    n_starts: int = 10
+    checkpoint: str | os.PathLike[str] | None = None
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The fields by name, as scikit-learn asks for them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def jitter_or(self, default: float) -> float:
+        """The jitter asked for, or a mapping's own."""
+        return default if self.jitter is None else float(self.jitter)
+
+    def check(self) -> None:
+        """Refuse values that make no sense."""
+        check_options(self, ALLOWED)
+        if self.stages is not None and not (
+            len(self.stages) and all(isinstance(stage, Stage) for stage in self.stages)
+        ):
+            raise OptionError("stages must be a sequence of manyviews.Stage")
+
+    def __repr__(self) -> str:
+        changed = [f for f in fields(self) if getattr(self, f.name) != f.default]
+        return f"Search({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in changed)})"
+
+
+def with_fields(params: dict[str, Any]) -> dict[str, Any]:
+    """An estimator's parameters with those of its search, where it has one, as ``search__…``."""
+    if "search" not in params:
+        return params
+    fields = (params["search"] or Search()).get_params()
+    return params | {f"{NESTED}{name}": value for name, value in fields.items()}
+
+
+def without_fields(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters to be set, with all ``search__…`` among them as one new search."""
+    fields = {k.removeprefix(NESTED): v for k, v in params.items() if k.startswith(NESTED)}
+    if not fields or not hasattr(estimator, "search"):
+        return params
+    search = params.get("search", estimator.search) or Search()
+    for name in fields:
+        if name not in search.get_params():
+            raise OptionError(f"a search has no {name!r}: it has {', '.join(search.get_params())}")
+    others = {name: value for name, value in params.items() if not name.startswith(NESTED)}
+    return others | {"search": replace(search, **fields)}
+
+
+ALLOWED: Options = {
+    "n_restarts": (count(), NONE),
+    "max_iter": (count(),),
+    "tol": (number(0),),
+    "stages": (ARRAY, NONE),
+    "inducing": (one_of("kmeans", "subset"),),
+    "positive": (one_of("log", "softplus"),),
+    "jitter": (number(0, 0.1), NONE),
+    "n_starts": (count(),),
+    "checkpoint": (instance_of(str, os.PathLike), NONE),
+}
