@@ -17,7 +17,7 @@ from manyviews.inference.lbfgs import lbfgs, value_noise
 from manyviews.inference.many_minima import minimise_rows
 from manyviews.inference.objective import Objective
 from manyviews.inference.optimise import optimise
-from manyviews.inference.stages import Stage, default_stages
+from manyviews.inference.search import Stage, default_stages
 from manyviews.kernels import RBF
 from manyviews.latent import StandardNormal
 from manyviews.mappings import CollapsedGP, make_outputs

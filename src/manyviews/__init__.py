@@ -14,8 +14,7 @@ from . import (  # noqa: E402
 )
 from .composed import AutoregressiveGP, GenerativeClassifier, MRDClassifier  # noqa: E402
 from .data import Views  # noqa: E402
-from .inference.search import Search  # noqa: E402
-from .inference.stages import Stage  # noqa: E402
+from .inference.search import Search, Stage  # noqa: E402
 from .io import load  # noqa: E402
 from .mixtures import DirichletPCCA, MixturePCCA  # noqa: E402
 from .variational import (  # noqa: E402

@@ -5,8 +5,7 @@ from ..data import Scaling, When
 from ..expectations import Gaussian
 from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
-from ..inference.search import Search
-from ..inference.stages import Stage
+from ..inference.search import Search, Stage
 from ..io import register_record
 from ..latent import (
     BackConstrained,

@@ -15,6 +15,7 @@ import numpy as np
 from .adam import Function, Vector
 
 MEMORY = 30
+WINDOW = 30  # iterations over which a run must gain something
 MAX_BACKTRACKS = 20
 MAX_COORDINATE_STEP = 2.0  # on the log scale of most parameters: a factor of e²
 
@@ -59,6 +60,27 @@ def lbfgs(
         if report(value, gradient):
             return Outcome(x, True, done + 1)
     return Outcome(x, False, iterations)
+
+
+def descend(function: Function, start: Vector, iterations: int, tolerance: float) -> Vector:
+    """Minimise until thirty iterations together gain less than ``tolerance``.
+
+    Where the function or its gradient is not finite, it counts as infinite.
+    """
+    values: list[float] = []
+
+    def finite(x: Vector) -> tuple[float, Vector]:
+        value, slope = function(x)
+        if np.isfinite(value) and np.isfinite(slope).all():
+            return value, slope
+        return np.inf, np.zeros_like(slope)
+
+    def settled(value: float, _: Vector) -> bool:
+        values.append(value)
+        before = min(values[:-WINDOW], default=np.inf)
+        return len(values) > WINDOW and before - min(values) < tolerance
+
+    return lbfgs(finite, start, iterations, settled).x
 
 
 def value_noise(function: Function, x: Vector, value: float) -> float:

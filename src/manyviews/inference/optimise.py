@@ -17,7 +17,7 @@ from .checkpoint import Checkpoint, State
 from .diagnostics import FitInfo
 from .lbfgs import lbfgs, value_noise
 from .objective import Objective
-from .stages import Stage
+from .search import Stage
 
 WINDOW = 30  # iterations over which the convergence test looks for improvement
 RESCUES, RESCUE_STEPS = 3, 30  # a stuck L-BFGS gets this many stretches of Adam to get away

@@ -11,10 +11,10 @@ from ..latent import Paths, everything
 from ..mappings import Posterior
 from ..mappings.rows import PreparedRows, row_evidence
 from .flow import Flow
-from .lbfgs import lbfgs
+from .lbfgs import descend
 
 ROWS_AT_ONCE = 512
-WINDOW, TOLERANCE = 30, 1e-6  # iterations, and nats per row that they must gain together
+TOLERANCE = 1e-6  # nats per row that thirty iterations must gain together
 
 Evidences = tuple[tuple[PreparedRows, ...], ...]
 
@@ -68,20 +68,12 @@ class PathBound:
         self, x: Float[np.ndarray, " V"], iterations: int
     ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " S"]]:
         """Maximise for some iterations; return the sites and each sequence's bound."""
-        values: list[float] = []
 
         def function(x: np.ndarray) -> tuple[float, np.ndarray]:
-            (value, _), slopes = self._evaluate(x, self.everything)
-            found, slope = float(value), np.asarray(slopes)
-            finite = np.isfinite(found) and np.isfinite(slope).all()
-            return (found, slope) if finite else (np.inf, np.zeros_like(slope))
+            (value, _), slope = self._evaluate(x, self.everything)
+            return float(value), np.asarray(slope)
 
-        def report(value: float, _: np.ndarray) -> bool:
-            values.append(value)
-            old = min(values[:-WINDOW], default=np.inf)
-            return len(values) > WINDOW and old - min(values) < TOLERANCE * len(self.place)
-
-        x = lbfgs(function, x, iterations, report).x
+        x = descend(function, x, iterations, TOLERANCE * len(self.place))
         return x, self._by_sequence(x, self.everything)
 
     def shares(self, x: Float[np.ndarray, " V"]) -> Float[np.ndarray, " N"]:

@@ -14,7 +14,7 @@ from ..inference.driver import Plan, fit_model
 from ..inference.initial_dynamics import TimeKernel, initial_time_kernels
 from ..inference.initial_mapping import INITIAL_SIGNAL_TO_NOISE, initial_mapping
 from ..inference.initialise import joint_means, residual_share
-from ..inference.stages import Stage, default_stages
+from ..inference.search import Stage, default_stages
 from ..kernels import Kernel
 from ..latent import LatentSpace, StandardNormal, Temporal, make_sequences
 from ..linalg import DEFAULT_JITTER

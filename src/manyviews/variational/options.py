@@ -9,8 +9,7 @@ from jaxtyping import Float
 from ..data import When
 from ..errors import OptionError
 from ..inference.driver import plan_fit
-from ..inference.search import Search
-from ..inference.stages import Stage
+from ..inference.search import Search, Stage
 from ..kernels import Kernel
 from ..options import (
     ARRAY,
