@@ -60,7 +60,7 @@ def test_run_folder_holds_everything(run):
     model = manyviews.load(run / "model.safetensors")
     np.testing.assert_allclose(latent.iloc[:, :3], model.latent_mean_)
     assert latent.index.tolist() == model.samples_
-    assert model.checkpoint is None
+    assert model.search.checkpoint is None
     assert "coloured by batch" in (run / "report.html").read_text()
 
 
