@@ -51,8 +51,9 @@ class History(eqx.Module):
     Y: Tree
     SY: Float[Array, "m m"]
     YY: Float[Array, "m m"]
-    age: Int[Array, " m"]
-    """When each pair came; zero where there is none."""
+    oldest: Int[Array, ""]
+    """Where the next pair goes."""
+    count: Int[Array, ""]
 
 
 class Descent(eqx.Module):
@@ -138,7 +139,9 @@ def begin(function: Function, x: Tree, context: Any, rate: float = 0.0) -> Desce
     return Descent(
         x=x, value=number(np.inf), gradient=zeros(), direction=zeros(), slope=number(0.0),
         step=number(0.0), tries=jnp.array(0, int),
-        history=History(pairs(), pairs(), square, jnp.array(square), jnp.zeros(m, int)),
+        history=History(
+            pairs(), pairs(), square, jnp.array(square), jnp.array(0, int), jnp.array(0, int)
+        ),
         moments=ADAM.init(x), rate=number(rate),
         best=jax.tree.map(lambda a: jnp.array(a, a.dtype), x), best_value=number(np.inf),
         noise=number(0.0), probes=jnp.full(PROBES, np.inf, dtype),
@@ -228,9 +231,9 @@ def _turn(function: Function, context: Any, method: Method, state: Descent) -> D
     # The history is large and stays out of the branches below, which would copy it.
     accepted = searching & (value <= state.value + 1e-4 * along * state.slope + state.noise)
     spent = searching & ~accepted & (state.tries + 1 >= MAX_BACKTRACKS)
-    fresh = jnp.all(state.history.age == 0)
+    fresh = state.history.count == 0
     history = _remember(state.history, state, gradient, accepted)
-    history = eqx.tree_at(lambda h: h.age, history, jnp.where(spent, 0, history.age))
+    history = eqx.tree_at(lambda h: h.count, history, jnp.where(spent, 0, history.count))
     current = _where(accepted, gradient, state.gradient)
     ahead = jax.lax.cond(
         accepted | spent,
@@ -268,11 +271,13 @@ class Verdict(NamedTuple):
 
 
 def _nudged(x: Tree, mask: Tree, turn: Array) -> Tree:
-    leaves, structure = jax.tree.flatten(x)
-    keys = jax.random.split(jax.random.fold_in(jax.random.key(0), turn), len(leaves))
-    parts = zip(leaves, jax.tree.leaves(mask), keys, strict=True)
-    moved = [a + 1e-10 * m * jax.random.normal(key, a.shape, a.dtype) for a, m, key in parts]
-    return jax.tree.unflatten(structure, moved)
+    """A point too near to matter, in a direction that is as good as any."""
+
+    def moved(a: Array, m: Array) -> Array:
+        places = jnp.arange(1.0, a.size + 1.0, dtype=a.dtype).reshape(a.shape)
+        return a + 1e-10 * m * jnp.cos(12.9898 * turn.astype(a.dtype) * places)
+
+    return jax.tree.map(moved, x, mask)
 
 
 def _started(state: Descent, found: Found, verdict: Verdict, method: Method) -> Descent:
@@ -372,9 +377,9 @@ def _steepest(gradient: Tree) -> tuple[Tree, Array, Array]:
 
 def _direction(history: History, gradient: Tree) -> tuple[Tree, Array, Array]:
     """-Hg, the slope along it, and the first step to try; steepest descent without a history."""
-    last = jnp.argmax(history.age)
-    order = jnp.argsort(history.age, stable=True)  # those that are not there come first
-    there = history.age[order] > 0
+    m = history.SY.shape[0]
+    order = (history.oldest + jnp.arange(m)) % m  # in time; those that are not there come first
+    last, there = order[-1], jnp.arange(m) >= m - history.count
     both = there[:, None] & there[None, :]
     SY = jnp.where(both, history.SY[order][:, order], 0.0)
     YY = jnp.where(both, history.YY[order][:, order], 0.0)
@@ -384,7 +389,7 @@ def _direction(history: History, gradient: Tree) -> tuple[Tree, Array, Array]:
     Yg = jnp.where(there, _products(history.Y, gradient)[order], 0.0)
     u = solve_triangular(R, Sg)
     a = solve_triangular(R, jnp.diagonal(SY) * u + gamma * (YY @ u) - gamma * Yg, trans=1)
-    back = jnp.zeros_like(order).at[order].set(jnp.arange(order.size))
+    back = (jnp.arange(m) - history.oldest) % m
     of_s, of_y = jnp.where(there, a, 0.0)[back], jnp.where(there, -gamma * u, 0.0)[back]
 
     def combined(g: Array, S: Array, Y: Array) -> Array:
@@ -403,7 +408,7 @@ def _remember(history: History, state: Descent, gradient: Tree, accepted: Array)
     s = jax.tree.map(lambda d: state.step * d, state.direction)
     y = jax.tree.map(jnp.subtract, gradient, state.gradient)
     wanted = accepted & (_dot(s, y) > 1e-10 * jnp.sqrt(_dot(s, s) * _dot(y, y)))
-    place = jnp.argmin(history.age)
+    place, m = history.oldest, history.SY.shape[0]
 
     def put(pairs: Array, new: Array) -> Array:
         return pairs.at[place].set(jnp.where(wanted, new, pairs[place]))
@@ -418,8 +423,11 @@ def _remember(history: History, state: Descent, gradient: Tree, accepted: Array)
     def crossed(matrix: Array, row: Array, column: Array) -> Array:
         return matrix.at[place].set(row).at[:, place].set(column)
 
-    age = history.age.at[place].set(jnp.where(wanted, history.age.max() + 1, history.age[place]))
-    return History(S, Y, crossed(history.SY, Ys, Sy), crossed(history.YY, Yy, Yy), age)
+    return History(
+        S, Y, crossed(history.SY, Ys, Sy), crossed(history.YY, Yy, Yy),
+        jnp.where(wanted, (place + 1) % m, place),
+        jnp.where(wanted, jnp.minimum(history.count + 1, m), history.count),
+    )  # fmt: skip
 
 
 def _products(pairs: Tree, vector: Tree) -> Float[Array, " m"]:

@@ -153,8 +153,8 @@ class Run:
 
     def place(self, vector: Vector) -> None:
         """Go on from a vector, and know its value."""
-        self.position = self.objective.tree(vector)
-        self._note(self._evaluated(self.position))
+        self.position = self.objective.packed(vector)
+        self.note(self.evaluated(self.position))
 
     def go(self, restart: int, stages: range, watch: Watch) -> None:
         """Run some of the stages; Ctrl-C keeps the best point seen."""
@@ -162,7 +162,7 @@ class Run:
         if watch.checkpoint is not None:
             stage, vector = watch.checkpoint.stage_start(restart)
             first = max(first, stage)
-            self.position = self.position if vector is None else self.objective.tree(vector)
+            self.position = self.position if vector is None else self.objective.packed(vector)
         index = first
         try:
             for index in range(first, stages.stop):
@@ -175,7 +175,7 @@ class Run:
 
     def report(self, info: FitInfo) -> None:
         """Note what the fit came to: at the best point, with the noise of the bound there."""
-        state = self._evaluated(self.best, 1 + PROBES)
+        state = self.evaluated(self.best, 1 + PROBES)  # looks around, but does not move
         info.jitter = np.asarray(state.kept.jitter)
         info.signal_to_noise = self.variances / np.asarray(state.kept.noise)
         info.gradient_norm = float(optax.tree.norm(state.gradient))
@@ -202,15 +202,16 @@ class Run:
             pace = max(seconds / done, 1e-6)
             self.turns = int(np.clip(LOOK / pace, 1, STRETCH))
         self.n_evaluations += done
-        self._note(state)
         return state, seen
 
-    def _note(self, state: Descent) -> None:
+    def note(self, state: Descent) -> None:
+        """Keep the best point that was seen."""
         value = float(state.best_value)
         if value < self.best_value:
             self.best_value, self.best = value, jax.tree.map(jnp.array, state.best)
 
-    def _evaluated(self, x: Any, turns: int = 1) -> Descent:
+    def evaluated(self, x: Any, turns: int = 1) -> Descent:
+        """The bound at a point and, with four turns, its noise there."""
         method = method_of(False, self.objective.mask(), 1, -1.0)
         return self.advance(self.begin(x, 0.0), method, turns)[0]
 
@@ -251,6 +252,7 @@ class _Stage:
         state = run.begin(x, rate)
         while int(state.status) == RUNNING and int(state.iterations) < iterations:
             state, seen = run.advance(state, method, run.turns)
+            run.note(state)
             self._look(state, seen)
         return state
 
@@ -276,13 +278,14 @@ class _Stage:
     def _on_random_outputs(self, x: Any) -> Any:
         """Adam on random outputs; its end is kept if the whole bound is no worse there."""
         run, stage = self.run, self.stage
-        before = float(run._evaluated(x).value)
+        before = float(run.evaluated(x).value)
         key = jax.random.key(1000 * self.restart + self.index)
         end = _stochastic_adam(
             x, run.objective.context, self.mask, key, stage.n_outputs or 0, stage.iterations,
             stage.step_size,
         )  # fmt: skip
-        state = run._evaluated(end)
+        state = run.evaluated(end)
+        run.note(state)
         after = float(state.value)
         run.trace.append(-min(before, after))
         run.signals.append(run.variances / np.asarray(state.kept.noise))
