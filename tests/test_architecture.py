@@ -28,6 +28,7 @@ ORDER = [
     {"points", "variational"},
     {"mixtures"},
     {"composed"},
+    {"catalogue"},
     {"plot"},
     {"interop"},
     {"report"},
