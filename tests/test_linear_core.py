@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from scipy.stats import multivariate_normal
 
+from manyviews.data.patterns import find_patterns
 from manyviews.fitted import Positions
 from manyviews.linear.emission import CorrelatedNoise, IndependentNoise
 from manyviews.linear.gaussian import LinearGaussian, independent
-from manyviews.linear.patterns import find_patterns
 from manyviews.linear.small_inverses import small_inverses
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
+from ..data.patterns import mean_filled
 from ..errors import LowSignalError, LowSignalWarning
 
 WARN_BELOW, REFUSE_BELOW = 10.0, 2.0
@@ -87,7 +88,7 @@ def check_signal(
 
 def linear_dimensions(Y: Float[np.ndarray, "N D"]) -> int:
     """Number of dimensions that probabilistic PCA keeps by BIC (missing values at the mean)."""
-    filled = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
+    filled = mean_filled(Y)
     n_rows = filled.shape[0]
     values = np.linalg.svd(filled - filled.mean(axis=0), compute_uv=False) ** 2 / n_rows
     values = values[values > 1e-12 * values[0]]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from ..data.patterns import mean_filled
 from ..errors import DataError, OptionError
 from ..kernels import Kernel, kernel_from_name
 from ..mappings.outputs import gram_factor
@@ -137,7 +138,7 @@ def principal_scores(
     Y: Float[np.ndarray, "N D"], n_components: int, probabilistic: bool
 ) -> Float[np.ndarray, "N Q"]:
     """Scores of PCA, missing entries at their column's mean or at their PPCA expectation."""
-    filled = ppca_fill(Y, n_components) if probabilistic else _mean_fill(Y)
+    filled = ppca_fill(Y, n_components) if probabilistic else mean_filled(Y)
     U, s, _ = np.linalg.svd(filled - filled.mean(axis=0), full_matrices=False)
     return U[:, :n_components] * s[:n_components]
 
@@ -149,7 +150,7 @@ def ppca_fill(Y: Float[np.ndarray, "N D"], n_components: int) -> Float[np.ndarra
     and takes the missing entries from there.
     """
     missing = np.isnan(Y)
-    filled = _mean_fill(Y)
+    filled = mean_filled(Y)
     for _ in range(EM_ITERATIONS if missing.any() else 0):
         mean = filled.mean(axis=0)
         U, s, Vt = np.linalg.svd(filled - mean, full_matrices=False)
@@ -170,10 +171,6 @@ def residual_share(Y: Float[np.ndarray, "N D"], n_components: int) -> float:
     filled = ppca_fill(Y[~np.isnan(Y).all(axis=1)], n_components)
     squares = np.linalg.svd(filled - filled.mean(axis=0), compute_uv=False) ** 2
     return float(squares[n_components:].sum() / squares.sum())
-
-
-def _mean_fill(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-    return np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
 
 
 def inducing_inputs(

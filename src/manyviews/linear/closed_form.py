@@ -10,10 +10,11 @@ from scipy.linalg import cho_solve, eigh, solve_triangular
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.decomposition import PCA
 
+from ..data.patterns import mean_filled
 from ..errors import OptionError
+from ..fitted import Tables
 from .emission import CorrelatedNoise
 from .gaussian import LinearGaussian, independent
-from .patterns import Tables
 
 LEAST_NOISE = 1e-9  # one minus the largest squared canonical correlation a PCCA may have
 
@@ -44,7 +45,7 @@ def ridge_of(Y: Float[np.ndarray, "N D"], regularisation: float | str) -> float:
         return float(regularisation) * variance
     complete = Y[~np.isnan(Y).any(axis=1)]
     if len(complete) < 2:
-        complete = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
+        complete = mean_filled(Y)
     shrinkage = min(float(ledoit_wolf_shrinkage(complete)), 0.999)
     return shrinkage / (1.0 - shrinkage) * variance
 

@@ -8,10 +8,10 @@ import numpy as np
 from jaxtyping import Float
 
 from .._runtime import single_threaded_blas
-from ..fitted import Positions
+from ..data.patterns import by_pattern, find_patterns
+from ..fitted import Positions, Tables
 from .emission import CorrelatedNoise, Emission, IndependentNoise, second_moments
 from .gaussian import LinearGaussian, independent
-from .patterns import Tables, distinct, find_patterns, members
 
 PATIENCE = 5  # iterations whose gains must all be small
 
@@ -162,13 +162,12 @@ def _correlated_step(
     X = np.hstack([q.mean[rows], np.ones((len(rows), 1))])
     own = np.zeros((D, Q + 1))
     squares = weight * np.eye(D)
-    first, index = distinct(~np.isnan(filled))
-    for example, places in zip(first, members(index, len(first)), strict=True):
-        lost = np.isnan(filled[example])
+    for seen, places in by_pattern(~np.isnan(filled)):
+        lost = ~seen
         if not lost.any():
             continue
-        B, G, rest = view.conditional(~lost)
-        known = filled[np.ix_(places, ~lost)] - view.mean[~lost]
+        B, G, rest = view.conditional(seen)
+        known = filled[np.ix_(places, seen)] - view.mean[seen]
         filled[np.ix_(places, lost)] = view.mean[lost] + known @ B.T + X[places, :Q] @ G.T
         V = q.covariance[q.kind[rows[places]]].sum(axis=0)
         own[lost, :Q] += G @ V

@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.linalg import solve_triangular
 
+from ..data.patterns import by_pattern, distinct_patterns, members
 from ..fitted import Positions
 from ..io import register_record
-from .patterns import distinct, members
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -136,10 +136,9 @@ class CorrelatedNoise:
         Q = self.loadings.shape[1]
         precision = np.zeros((len(masks), Q, Q))
         linear, constant = np.zeros((len(Y), Q)), np.zeros(len(Y))
-        first, kind = distinct(masks)
-        rows_of = members(kind[pattern], len(first))
-        for example, here, rows in zip(first, members(kind, len(first)), rows_of, strict=True):
-            mask = masks[example]
+        kinds, kind = distinct_patterns(masks)
+        rows_of = members(kind[pattern], len(kinds))
+        for mask, here, rows in zip(kinds, members(kind, len(kinds)), rows_of, strict=True):
             if not mask.any():
                 continue
             L = np.linalg.cholesky(self.covariance[np.ix_(mask, mask)])
@@ -177,9 +176,7 @@ class CorrelatedNoise:
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         """Mean and variance of the missing values, given x *and* the row's observed noise."""
         mean, variance = self.expected(q), self.variances(q)
-        first, kind = distinct(~np.isnan(Y))
-        for example, rows in zip(first, members(kind, len(first)), strict=True):
-            seen = ~np.isnan(Y[example])
+        for seen, rows in by_pattern(~np.isnan(Y)):
             if not seen.any() or seen.all():
                 continue
             B, G, rest = self.conditional(seen)

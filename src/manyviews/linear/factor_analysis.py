@@ -8,6 +8,7 @@ import numpy as np
 from sklearn import decomposition
 from sklearn.exceptions import ConvergenceWarning as FactorAnalysisWarning
 
+from ..data.patterns import mean_filled
 from ..io import register_record
 from .closed_form import ppca
 from .em import expectation_maximisation
@@ -66,9 +67,8 @@ class FactorAnalysis(LinearTable):
         n_components = self._components(Y)
         floor = NOISE_FLOOR * float(np.nanvar(Y))
         if np.isnan(Y).any():
-            filled = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
             found = expectation_maximisation(
-                [Y], ppca(filled, n_components, NOISE_FLOOR), floor=floor,
+                [Y], ppca(mean_filled(Y), n_components, NOISE_FLOOR), floor=floor,
                 max_iter=self.max_iter, tol=self.tol,
             )  # fmt: skip
             model = found.model

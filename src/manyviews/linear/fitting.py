@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import ConvergenceWarning, OptionError
+from ..fitted import Tables
 from ..inference.diagnostics import FitInfo
 from ..options import BY_VIEW, NONE, SEED, Options, count, number, one_of
 from .engine import LinearEngine
 from .gaussian import LinearGaussian
-from .patterns import Tables
 
 NOISE_FLOOR = 1e-6  # of a view's variance
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from ..fitted import Positions
+from ..data.patterns import Patterns, find_patterns
+from ..fitted import Positions, Tables
 from ..io import register_record
 from .emission import Emission, IndependentNoise
-from .patterns import Patterns, Tables, find_patterns
 
 
 @register_record

@@ -7,11 +7,11 @@ from jaxtyping import Bool
 from sklearn.utils import check_random_state
 
 from ..errors import OptionError
+from ..fitted import Tables
 from ..io import register_record
 from ..options import BY_VIEW, count, number, one_of
 from ..shells import ViewsModel
 from .fitting import ITERATIONS, VIEWS, adopt, fit_info, refuse_thin_columns
-from .patterns import Tables
 from .starts import starting_positions
 from .variational import variational_factors
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.patterns import mean_filled
 from ..errors import DataError, OptionError
 from ..io import register_record
 from ..options import one_of
@@ -109,8 +110,7 @@ class ProbabilisticCCA(ViewsModel):
             raise OptionError(
                 "the closed form is for two complete views; use method='em' for these data"
             )
-        filled = [np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y) for Y in tables]
-        model = pcca(filled, n_components, ridges, self.view_names_)
+        model = pcca([mean_filled(Y) for Y in tables], n_components, ridges, self.view_names_)
         if complete and len(tables) == 2 and self.method != "em":
             likelihood = float(model.infer(tables)[1].sum())
             info = fit_info([likelihood], time.perf_counter() - began, True)

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..data.patterns import mean_filled
 from ..io import register_record
 from .closed_form import ppca
 from .em import expectation_maximisation
@@ -72,9 +73,8 @@ class PPCA(LinearTable):
         n_components = self._components(Y)
         floor = NOISE_FLOOR * float(np.nanvar(Y))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        missing = np.isnan(Y)
-        start = ppca(np.where(missing, np.nanmean(Y, axis=0), Y), n_components, NOISE_FLOOR, seed)
-        if missing.any():
+        start = ppca(mean_filled(Y), n_components, NOISE_FLOOR, seed)
+        if np.isnan(Y).any():
             found = expectation_maximisation(
                 [Y], start, shared_variance=True, floor=floor,
                 max_iter=self.max_iter, tol=self.tol,

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.extmath import randomized_svd
 
-from .patterns import Tables
+from ..fitted import Tables
 
 
 def starting_positions(

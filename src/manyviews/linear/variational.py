@@ -8,10 +8,10 @@ from jaxtyping import Float
 from scipy.special import digamma, gammaln, polygamma
 
 from .._runtime import single_threaded_blas
-from ..fitted import Positions
+from ..data.patterns import find_patterns
+from ..fitted import Positions, Tables
 from .emission import IndependentNoise, second_moments
 from .gaussian import LinearGaussian
-from .patterns import Tables, find_patterns
 from .rotation import best_rotation
 from .small_inverses import small_inverses
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.patterns import mean_filled
 from ..errors import ConvergenceWarning, OptionError
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
@@ -178,7 +179,7 @@ class DirichletPCCA(MixtureModel):
         prior = make_prior(tables, self.loading_mean_precision, RIDGE)
         holes = [np.isnan(table) for table in tables]
         missing = holes if any(hole.any() for hole in holes) else None
-        filled = [np.where(h, np.nanmean(t, axis=0), t) for h, t in zip(holes, tables, strict=True)]
+        filled = [mean_filled(table) for table in tables]
         chains = []
         for chain in range(self.n_chains):
             size = 1 if self.start == "one" else START_SIZES[chain % len(START_SIZES)]

@@ -6,8 +6,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
+from ..data.patterns import by_pattern
 from .canonical import canonical_pcca, same_view
-from .joint import JointMixture, patterns
+from .joint import JointMixture
 
 EMPTY = 1e-8  # samples; a component with fewer keeps its parameters
 
@@ -63,7 +64,7 @@ def expected_moments(mixture: JointMixture, Y: Float[np.ndarray, "N D"]) -> Mome
     n_clusters, n_columns = mixture.means.shape
     first = np.zeros((n_clusters, n_columns))
     second = np.zeros((n_clusters, n_columns, n_columns))
-    for seen, rows in patterns(~np.isnan(Y)):
+    for seen, rows in by_pattern(~np.isnan(Y)):
         own = share[rows]
         if seen.all():
             first += own.T @ Y[rows]

@@ -19,6 +19,7 @@ from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float, Int
 
+from ..data.patterns import mean_filled
 from .draws import (
     bartlett,
     chi_square_shapes,
@@ -88,7 +89,7 @@ def make_prior(Y: list[Float[np.ndarray, "N _"]], tau: float, ridge: float) -> P
     """The sample moments of every view, with a ridge that keeps Σ_y regular."""
     views = []
     for table in Y:
-        filled = np.where(np.isnan(table), np.nanmean(table, axis=0), table)
+        filled = mean_filled(table)
         covariance = np.atleast_2d(np.cov(filled.T)) + ridge * np.eye(table.shape[1])
         arrays = (filled.mean(axis=0), covariance, np.linalg.inv(covariance))
         views.append(ViewPrior(*(jnp.asarray(array) for array in arrays)))

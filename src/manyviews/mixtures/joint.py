@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp
 
+from ..data.patterns import by_pattern
 from ..errors import FactorisationError
 from ..io import register_record
 
@@ -46,7 +47,7 @@ class JointMixture:
     def log_densities(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
         """Log N(y_o | μ_k, C_k) of the observed values of every row, under every component."""
         answer = np.zeros((len(Y), len(self.log_weights)))
-        for seen, rows in patterns(~np.isnan(Y)):
+        for seen, rows in by_pattern(~np.isnan(Y)):
             whitening = self._whitening(seen)
             for block in _blocks(rows, self.means.size):
                 white = whitening.apply(Y[block][:, seen])
@@ -66,7 +67,7 @@ class JointMixture:
         self, Y: Float[np.ndarray, "N D"], wanted: Int[np.ndarray, " E"]
     ) -> Iterator["Conditional"]:
         """p(y_wanted | y_o) in blocks of rows that miss the same columns."""
-        for seen, rows in patterns(~np.isnan(Y)):
+        for seen, rows in by_pattern(~np.isnan(Y)):
             whitening = self._whitening(seen)
             cross = self.covariances[:, wanted][:, :, seen]
             gain = cross @ whitening.inverse_factor.transpose(0, 2, 1)
@@ -93,7 +94,7 @@ class JointMixture:
         n_clusters, _, Q = self.loadings.shape
         mean, which = np.zeros((len(Y), n_clusters, Q)), np.zeros(len(Y), int)
         covariances = []
-        for place, (seen, rows) in enumerate(patterns(~np.isnan(Y))):
+        for place, (seen, rows) in enumerate(by_pattern(~np.isnan(Y))):
             whitening = self._whitening(seen)
             white_loadings = whitening.inverse_factor @ self.loadings[:, seen]
             covariances.append(np.eye(Q) - white_loadings.transpose(0, 2, 1) @ white_loadings)
@@ -167,18 +168,6 @@ class _Whitening:
     def apply(self, y: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "K n d"]:
         """L_k⁻¹ (y - μ_k)."""
         return y @ self.inverse_factor.transpose(0, 2, 1) - self.offset[:, None]
-
-
-def patterns(
-    observed: Bool[np.ndarray, "N D"],
-) -> Iterator[tuple[Bool[np.ndarray, " D"], Int[np.ndarray, " n"]]]:
-    """Every pattern of observed columns, with the rows that have it."""
-    if observed.all():
-        yield np.ones(observed.shape[1], dtype=bool), np.arange(len(observed))
-        return
-    kinds, which = np.unique(observed, axis=0, return_inverse=True)
-    for place, seen in enumerate(kinds):
-        yield seen, np.flatnonzero(which.ravel() == place)
 
 
 def cholesky(matrices: Float[np.ndarray, "K d d"]) -> Float[np.ndarray, "K d d"]:
