@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from .._runtime import single_threaded_blas
-from ..data.patterns import by_pattern, find_patterns
+from ..data.patterns import find_patterns
 from ..fitted import Positions, Tables
 from .emission import CorrelatedNoise, Emission, IndependentNoise, second_moments
 from .gaussian import LinearGaussian, independent
@@ -162,16 +162,13 @@ def _correlated_step(
     X = np.hstack([q.mean[rows], np.ones((len(rows), 1))])
     own = np.zeros((D, Q + 1))
     squares = weight * np.eye(D)
-    for seen, places in by_pattern(~np.isnan(filled)):
-        lost = ~seen
-        if not lost.any():
-            continue
-        B, G, rest = view.conditional(seen)
-        known = filled[np.ix_(places, seen)] - view.mean[seen]
-        filled[np.ix_(places, lost)] = view.mean[lost] + known @ B.T + X[places, :Q] @ G.T
+    for part, G in view.conditionals(filled):
+        places, lost = part.rows, part.lost
+        apart = filled[part.there] - view.mean[part.seen]
+        filled[part.gone] = view.mean[lost] + apart @ part.gain.T + X[places, :Q] @ G.T
         V = q.covariance[q.kind[rows[places]]].sum(axis=0)
         own[lost, :Q] += G @ V
-        squares[np.ix_(lost, lost)] += G @ V @ G.T + len(places) * rest
+        squares[np.ix_(lost, lost)] += G @ V @ G.T + len(places) * part.covariance
     T = moments[rows].sum(axis=0).reshape(Q + 1, Q + 1)
     T[:Q, :Q] += extra
     own += filled.T @ X

@@ -1,5 +1,6 @@
 """One view of a linear-Gaussian model, y = W x + μ + e, and what its values say of x."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -7,11 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.linalg import solve_triangular
 
-from ..data.patterns import by_pattern, distinct_patterns, members
+from ..data.patterns import distinct_patterns, members
 from ..fitted import Positions
+from ..inference.conditional_gaussian import LOG_2PI, Given, given_observed
 from ..io import register_record
-
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 class Evidence(NamedTuple):
@@ -176,25 +176,19 @@ class CorrelatedNoise:
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         """Mean and variance of the missing values, given x *and* the row's observed noise."""
         mean, variance = self.expected(q), self.variances(q)
-        for seen, rows in by_pattern(~np.isnan(Y)):
-            if not seen.any() or seen.all():
-                continue
-            B, G, rest = self.conditional(seen)
-            gap = Y[np.ix_(rows, seen)] - mean[np.ix_(rows, seen)]
-            mean[np.ix_(rows, ~seen)] += gap @ B.T
-            V = q.covariance[q.kind[rows]]
+        for part, G in self.conditionals(Y):
+            mean[part.gone] += (Y[part.there] - mean[part.there]) @ part.gain.T
+            V = q.covariance[q.kind[part.rows]]
             moved = np.einsum("dq,nqr,dr->nd", G, V, G, optimize=True)
-            variance[np.ix_(rows, ~seen)] = np.diagonal(rest) + moved
+            variance[part.gone] = np.diagonal(part.covariance) + moved
         return mean, variance
 
-    def conditional(
-        self, seen: Bool[np.ndarray, " D"]
-    ) -> tuple[Float[np.ndarray, "M O"], Float[np.ndarray, "M Q"], Float[np.ndarray, "M M"]]:
-        """B, G and Ψ_m|o of y_m = μ_m + B (y_o - μ_o) + G x + e, e ~ N(0, Ψ_m|o)."""
-        cross = self.covariance[np.ix_(~seen, seen)]
-        B = np.linalg.solve(self.covariance[np.ix_(seen, seen)], cross.T).T
-        G = self.loadings[~seen] - B @ self.loadings[seen]
-        return B, G, self.covariance[np.ix_(~seen, ~seen)] - B @ cross.T
+    def conditionals(
+        self, Y: Float[np.ndarray, "N D"]
+    ) -> Iterator[tuple[Given, Float[np.ndarray, "M Q"]]]:
+        """Missing values by their pattern: y_m = μ_m + B (y_o - μ_o) + G x + e, and G with it."""
+        for part in given_observed(self.covariance, ~np.isnan(Y)):
+            yield part, self.loadings[part.lost] - part.gain @ self.loadings[part.seen]
 
     def precision_form(self) -> Float[np.ndarray, "D Q"]:
         """Ψ⁻¹W."""

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
-from ..data.patterns import by_pattern
+from ..inference.conditional_gaussian import given_observed
 from .canonical import canonical_pcca, same_view
 from .joint import JointMixture
 
@@ -64,21 +64,18 @@ def expected_moments(mixture: JointMixture, Y: Float[np.ndarray, "N D"]) -> Mome
     n_clusters, n_columns = mixture.means.shape
     first = np.zeros((n_clusters, n_columns))
     second = np.zeros((n_clusters, n_columns, n_columns))
-    for seen, rows in by_pattern(~np.isnan(Y)):
-        own = share[rows]
-        if seen.all():
-            first += own.T @ Y[rows]
-            second += np.einsum("nk,nd,ne->kde", own, Y[rows], Y[rows], optimize=True)
-            continue
-        lost = np.flatnonzero(~seen)
-        for part in mixture.condition(Y[rows], lost):
-            weights = own[part.rows]
-            for k in range(n_clusters):
-                filled = Y[rows][part.rows]
-                filled[:, lost] = part.means[:, k]
-                first[k] += weights[:, k] @ filled
-                second[k] += (filled * weights[:, k, None]).T @ filled
-                second[k][np.ix_(lost, lost)] += weights[:, k].sum() * part.covariances[k]
+    observed = ~np.isnan(Y)
+    whole = observed.all(axis=1)
+    first += share[whole].T @ Y[whole]
+    second += np.einsum("nk,nd,ne->kde", share[whole], Y[whole], Y[whole], optimize=True)
+    for part in given_observed(mixture.covariances, observed):
+        for k in range(n_clusters):
+            weights, filled, mean = share[part.rows, k], Y[part.rows], mixture.means[k]
+            apart = filled[:, part.seen] - mean[part.seen]
+            filled[:, part.lost] = mean[part.lost] + apart @ part.gain[k].T
+            first[k] += weights @ filled
+            second[k] += (filled * weights[:, None]).T @ filled
+            second[k][np.ix_(part.lost, part.lost)] += weights.sum() * part.covariance[k]
     return Moments(float(total.sum()), share.sum(axis=0), first, second)
 
 

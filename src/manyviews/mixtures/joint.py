@@ -14,10 +14,10 @@ from scipy.special import logsumexp
 
 from ..data.patterns import by_pattern
 from ..errors import FactorisationError
+from ..inference.conditional_gaussian import LOG_2PI, regression
 from ..io import register_record
 
 LARGEST_BLOCK = 4_000_000  # numbers in one temporary array
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 @register_record
@@ -48,11 +48,13 @@ class JointMixture:
         """Log N(y_o | μ_k, C_k) of the observed values of every row, under every component."""
         answer = np.zeros((len(Y), len(self.log_weights)))
         for seen, rows in by_pattern(~np.isnan(Y)):
-            whitening = self._whitening(seen)
+            factor = cholesky(self.covariances[:, seen][:, :, seen])
+            inverse = np.linalg.solve(factor, np.broadcast_to(np.eye(seen.sum()), factor.shape))
+            volume = np.sum(np.log(np.diagonal(factor, axis1=1, axis2=2)), axis=1)
             for block in _blocks(rows, self.means.size):
-                white = whitening.apply(Y[block][:, seen])
+                white = self._apart(Y[block], seen) @ inverse.transpose(0, 2, 1)
                 quadratic = np.sum(white**2, axis=-1).T
-                answer[block] = whitening.log_normaliser - 0.5 * quadratic
+                answer[block] = -0.5 * (seen.sum() * LOG_2PI + quadratic) - volume
         return answer
 
     def log_density(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
@@ -61,28 +63,21 @@ class JointMixture:
 
     def responsibilities(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
         """p(k | y_o) of every row."""
-        return _normalised(self.log_weights + self.log_densities(Y))
+        log_weights = self.log_weights + self.log_densities(Y)
+        return np.exp(log_weights - logsumexp(log_weights, axis=1, keepdims=True))
 
     def condition(
         self, Y: Float[np.ndarray, "N D"], wanted: Int[np.ndarray, " E"]
     ) -> Iterator["Conditional"]:
         """p(y_wanted | y_o) in blocks of rows that miss the same columns."""
+        C = self.covariances
         for seen, rows in by_pattern(~np.isnan(Y)):
-            whitening = self._whitening(seen)
-            cross = self.covariances[:, wanted][:, :, seen]
-            gain = cross @ whitening.inverse_factor.transpose(0, 2, 1)
-            inner = self.covariances[:, wanted[:, None], wanted[None, :]]
-            covariances = inner - gain @ gain.transpose(0, 2, 1)
+            known, own = C[:, seen], C[:, wanted][:, :, wanted]
+            gain, covariances = regression(known[:, :, seen], known[:, :, wanted], own)
             for block in _blocks(rows, self.means.size):
-                white = whitening.apply(Y[block][:, seen])
-                log_density = whitening.log_normaliser - 0.5 * np.sum(white**2, axis=-1).T
-                means = self.means[:, None, wanted] + white @ gain.transpose(0, 2, 1)
-                yield Conditional(
-                    block,
-                    _normalised(self.log_weights + log_density),
-                    means.transpose(1, 0, 2),
-                    covariances,
-                )
+                moved = self._apart(Y[block], seen) @ gain.transpose(0, 2, 1)
+                means = (self.means[:, None, wanted] + moved).transpose(1, 0, 2)
+                yield Conditional(block, self.responsibilities(Y[block]), means, covariances)
 
     def posterior(
         self, Y: Float[np.ndarray, "N D"]
@@ -95,11 +90,11 @@ class JointMixture:
         mean, which = np.zeros((len(Y), n_clusters, Q)), np.zeros(len(Y), int)
         covariances = []
         for place, (seen, rows) in enumerate(by_pattern(~np.isnan(Y))):
-            whitening = self._whitening(seen)
-            white_loadings = whitening.inverse_factor @ self.loadings[:, seen]
-            covariances.append(np.eye(Q) - white_loadings.transpose(0, 2, 1) @ white_loadings)
-            white = whitening.apply(Y[rows][:, seen])
-            mean[rows], which[rows] = (white @ white_loadings).transpose(1, 0, 2), place
+            known = self.covariances[:, seen][:, :, seen]
+            gain, left = regression(known, self.loadings[:, seen], np.eye(Q)[None])
+            moved = self._apart(Y[rows], seen) @ gain.transpose(0, 2, 1)
+            mean[rows], which[rows] = moved.transpose(1, 0, 2), place
+            covariances.append(left)
         return mean, np.stack(covariances), which
 
     def latent(
@@ -110,33 +105,11 @@ class JointMixture:
         variance = np.diagonal(covariance, axis1=2, axis2=3)
         return mean, np.sqrt(np.maximum(variance, 0.0))[which]
 
-    def columns(self, chosen: Int[np.ndarray, " E"]) -> "JointMixture":
-        """The marginal mixture of some columns."""
-        return JointMixture(
-            self.log_weights,
-            self.means[:, chosen],
-            self.loadings[:, chosen],
-            self.noise[:, chosen[:, None], chosen[None, :]],
-        )
-
-    def draw(
-        self, n_samples: int, rng: np.random.RandomState
-    ) -> tuple[Float[np.ndarray, "N D"], Int[np.ndarray, " N"]]:
-        """New rows, and the component that each came from."""
-        weights = np.exp(self.log_weights - logsumexp(self.log_weights))
-        chosen = rng.choice(len(weights), size=n_samples, p=weights)
-        factors = cholesky(self.covariances)
-        normal = rng.standard_normal((n_samples, self.means.shape[1]))
-        rows = self.means[chosen] + np.einsum("nde,ne->nd", factors[chosen], normal)
-        return rows, chosen
-
-    def _whitening(self, seen: Bool[np.ndarray, " D"]) -> "_Whitening":
-        inner = self.covariances[:, seen][:, :, seen]
-        factor = cholesky(inner)
-        inverse = np.linalg.solve(factor, np.broadcast_to(np.eye(seen.sum()), inner.shape))
-        log_det = np.sum(np.log(np.diagonal(factor, axis1=1, axis2=2)), axis=1)
-        offset = np.einsum("kde,ke->kd", inverse, self.means[:, seen])
-        return _Whitening(inverse, offset, -0.5 * seen.sum() * LOG_2PI - log_det)
+    def _apart(
+        self, Y: Float[np.ndarray, "n D"], seen: Bool[np.ndarray, " D"]
+    ) -> Float[np.ndarray, "K n O"]:
+        """y_o - μ_k of every component."""
+        return Y[:, seen] - self.means[:, None, seen]
 
 
 def average(mixtures: Sequence[JointMixture]) -> JointMixture:
@@ -159,17 +132,6 @@ class Conditional:
     covariances: Float[np.ndarray, "K E E"]
 
 
-@dataclass(frozen=True)
-class _Whitening:
-    inverse_factor: Float[np.ndarray, "K d d"]
-    offset: Float[np.ndarray, "K d"]
-    log_normaliser: Float[np.ndarray, " K"]
-
-    def apply(self, y: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "K n d"]:
-        """L_k⁻¹ (y - μ_k)."""
-        return y @ self.inverse_factor.transpose(0, 2, 1) - self.offset[:, None]
-
-
 def cholesky(matrices: Float[np.ndarray, "K d d"]) -> Float[np.ndarray, "K d d"]:
     """Factors of all covariances, or an error that says which one is singular."""
     try:
@@ -182,10 +144,6 @@ def cholesky(matrices: Float[np.ndarray, "K d d"]) -> Float[np.ndarray, "K d d"]
                     "regularisation, or use fewer components"
                 ) from None
         raise
-
-
-def _normalised(log_weights: Float[np.ndarray, "N K"]) -> Float[np.ndarray, "N K"]:
-    return np.exp(log_weights - logsumexp(log_weights, axis=1, keepdims=True))
 
 
 def _blocks(rows: Int[np.ndarray, " n"], per_row: int) -> Iterator[Int[np.ndarray, " b"]]:
