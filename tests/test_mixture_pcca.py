@@ -11,8 +11,8 @@ from sklearn.base import clone
 import manyviews
 from manyviews import MixturePCCA
 from manyviews.errors import ConvergenceWarning, DataError, FactorisationError, OptionError
+from manyviews.linear.closed_form import canonical_pcca, same_view
 from manyviews.mixtures import JointMixture, choose_n_clusters
-from manyviews.mixtures.canonical import canonical_pcca, same_view
 from manyviews.mixtures.em import em_step, expected_moments, fit_em
 from manyviews.mixtures.starts import local_pcca
 

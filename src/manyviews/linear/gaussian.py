@@ -72,8 +72,13 @@ class LinearGaussian:
         information = sum(v.loadings.T @ v.precision_form() for v in self.views)
         R = np.linalg.eigh(0.5 * (information + information.T))[1][:, ::-1]
         stacked = np.vstack([v.loadings for v in self.views]) @ R
-        largest = np.take_along_axis(stacked, np.abs(stacked).argmax(axis=0)[None], axis=0)[0]
-        return self.rotated(R * np.where(largest < 0, -1.0, 1.0))
+        return self.rotated(R * column_signs(stacked))
+
+
+def column_signs(A: Float[np.ndarray, "D Q"]) -> Float[np.ndarray, " Q"]:
+    """Signs that make the largest entry of every column positive."""
+    largest = np.take_along_axis(A, np.abs(A).argmax(axis=0)[None], axis=0)[0]
+    return np.where(largest < 0, -1.0, 1.0)
 
 
 def _with_loadings(view: Emission, loadings: Float[np.ndarray, "D Q"]) -> Emission:

@@ -11,7 +11,7 @@ from .._runtime import single_threaded_blas
 from ..data.patterns import find_patterns
 from ..fitted import Positions, Tables
 from .emission import IndependentNoise, second_moments
-from .gaussian import LinearGaussian
+from .gaussian import LinearGaussian, column_signs
 from .rotation import best_rotation
 from .small_inverses import small_inverses
 
@@ -258,8 +258,7 @@ def _sorted(model: LinearGaussian) -> LinearGaussian:
     )
     order = np.argsort(-shares, kind="stable")
     stacked = np.vstack([v.loadings for v in model.views])[:, order]
-    largest = np.take_along_axis(stacked, np.abs(stacked).argmax(axis=0)[None], axis=0)[0]
-    sign = np.append(np.where(largest < 0, -1.0, 1.0), 1.0)
+    sign = np.append(column_signs(stacked), 1.0)
     full = np.append(order, len(order))
     views = []
     for v in model.views:

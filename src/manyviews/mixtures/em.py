@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
 from ..inference.conditional_gaussian import given_observed
-from .canonical import canonical_pcca, same_view
+from ..linear.closed_form import canonical_pcca, same_view
 from .joint import JointMixture
 
 EMPTY = 1e-8  # samples; a component with fewer keeps its parameters

@@ -5,7 +5,7 @@ from jaxtyping import Float, Int
 from sklearn.cluster import KMeans
 
 from ..data.patterns import mean_filled
-from .canonical import canonical_pcca
+from ..linear.closed_form import canonical_pcca
 from .joint import JointMixture
 
 OWN_WEIGHT = 0.9  # of a cluster's covariance beside that of all samples, which keeps it regular
