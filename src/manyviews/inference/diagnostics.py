@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from jaxtyping import Float
@@ -59,6 +60,28 @@ class FitInfo:
     restart_bounds: list[float] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
+
+    @classmethod
+    def of_trace(
+        cls,
+        trace: Sequence[float],
+        seconds: float,
+        converged: bool,
+        restart_bounds: Sequence[float] | None = None,
+    ) -> Self:
+        """The record of iterations that need no gradient: EM, coordinate ascent, a closed form."""
+        return cls(
+            bound_trace=np.array(trace, dtype=float),
+            seconds=seconds,
+            converged=converged,
+            n_evaluations=len(trace),
+            restart_bounds=[float(b) for b in restart_bounds or trace[-1:]],
+        )
+
+
+def settled(gains: Sequence[float] | np.ndarray, least: float, patience: int = 1) -> bool:
+    """Whether each of the last iterations, ``patience`` of them, gained less than ``least``."""
+    return len(gains) >= patience and all(gain < least for gain in gains[-patience:])
 
 
 def check_signal(

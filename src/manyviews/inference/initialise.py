@@ -16,7 +16,7 @@ from ..parameters import Parameter, map_parameters
 LatentInit = Literal["pca", "ppca", "random"]
 InducingInit = Literal["kmeans", "subset"]
 
-EM_ITERATIONS = 100
+FILL_ROUNDS = 100
 CANONICAL_SHARE = 0.9  # of a view's variance that may take part in the correlations
 
 
@@ -144,14 +144,15 @@ def principal_scores(
 
 
 def ppca_fill(Y: Float[np.ndarray, "N D"], n_components: int) -> Float[np.ndarray, "N D"]:
-    """Replace missing entries by their expectation under PPCA, by EM (Tipping & Bishop 1999).
+    """Replace missing entries by their expectation under PPCA (Tipping & Bishop 1999), for a start.
 
-    Each round projects the completed data on the leading directions, shrunk by the noise,
-    and takes the missing entries from there.
+    Each round projects the completed data on the leading directions, shrunk by the noise, and
+    takes the missing entries from there. It is EM but for the missing entries' variances, which
+    are left out: the maximum of the likelihood is what :class:`~manyviews.linear.PPCA` finds.
     """
     missing = np.isnan(Y)
     filled = mean_filled(Y)
-    for _ in range(EM_ITERATIONS if missing.any() else 0):
+    for _ in range(FILL_ROUNDS if missing.any() else 0):
         mean = filled.mean(axis=0)
         U, s, Vt = np.linalg.svd(filled - mean, full_matrices=False)
         kept, rest = s[:n_components], s[n_components:]

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from .._runtime import single_threaded_blas
 from ..data.patterns import find_patterns
 from ..fitted import Positions, Tables
+from ..inference.diagnostics import settled
 from .emission import CorrelatedNoise, Emission, IndependentNoise, second_moments
 from .gaussian import LinearGaussian, independent
 
@@ -62,18 +63,14 @@ def expectation_maximisation(
     rows = [np.flatnonzero(~np.isnan(Y).all(axis=1)) for Y in tables]
     weights = [len(r) * ridge for r, ridge in zip(rows, ridges or [0.0] * len(rows), strict=True)]
     result = EMResult(start)
-    calm = 0
     for _ in range(max_iter + 1):
         model = result.model
         q, density = model.infer(tables, patterns)
         objective = float(density.sum()) - 0.5 * _penalty(model, weights)
         result.trace.append(objective)
-        if len(result.trace) > 1:
-            gain = objective - result.trace[-2]
-            calm = calm + 1 if gain < tol * n_values else 0
-            if calm >= PATIENCE:
-                result.converged = True
-                break
+        if settled(np.diff(result.trace[-PATIENCE - 1 :]), tol * n_values, PATIENCE):
+            result.converged = True
+            break
         result.model = _maximise(tables, model, q, rows, weights, shared_variance, floor)
     result.seconds = time.perf_counter() - began
     return result

@@ -9,10 +9,11 @@ from sklearn import decomposition
 from sklearn.exceptions import ConvergenceWarning as FactorAnalysisWarning
 
 from ..data.patterns import mean_filled
+from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from .closed_form import ppca
 from .em import expectation_maximisation
-from .fitting import NOISE_FLOOR, TABLE, adopt, fit_info
+from .fitting import NOISE_FLOOR, TABLE, adopt
 from .gaussian import LinearGaussian, independent
 from .table import LinearTable
 
@@ -72,7 +73,7 @@ class FactorAnalysis(LinearTable):
                 max_iter=self.max_iter, tol=self.tol,
             )  # fmt: skip
             model = found.model
-            info = fit_info(found.trace, found.seconds, found.converged)
+            info = FitInfo.of_trace(found.trace, found.seconds, found.converged)
         else:
             model, info = self._complete(Y, n_components, floor)
         return adopt(self, model.canonical(), [Y], info)
@@ -89,4 +90,4 @@ class FactorAnalysis(LinearTable):
         variance = np.maximum(solver.noise_variance_, floor)
         model = LinearGaussian((independent(solver.components_.T, solver.mean_, variance),))
         trace = [*(float(value) for value in solver.loglike_), float(model.infer([Y])[1].sum())]
-        return model, fit_info(trace, time.perf_counter() - began, not unconverged)
+        return model, FitInfo.of_trace(trace, time.perf_counter() - began, not unconverged)

@@ -64,19 +64,3 @@ def refuse_thin_columns(
             f"noise variance of its own beside {n_components} factors: use noise={option!r} or "
             "fewer components"
         )
-
-
-def fit_info(
-    trace: Sequence[float],
-    seconds: float,
-    converged: bool,
-    restart_bounds: Sequence[float] | None = None,
-) -> FitInfo:
-    """The record of a fit."""
-    return FitInfo(
-        bound_trace=np.array(trace, dtype=float),
-        seconds=seconds,
-        converged=converged,
-        n_evaluations=len(trace),
-        restart_bounds=[float(b) for b in restart_bounds or trace[-1:]],
-    )

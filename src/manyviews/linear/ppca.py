@@ -7,10 +7,11 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..data.patterns import mean_filled
+from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from .closed_form import ppca
 from .em import expectation_maximisation
-from .fitting import NOISE_FLOOR, TABLE, adopt, fit_info
+from .fitting import NOISE_FLOOR, TABLE, adopt
 from .table import LinearTable
 
 
@@ -80,9 +81,9 @@ class PPCA(LinearTable):
                 max_iter=self.max_iter, tol=self.tol,
             )  # fmt: skip
             model = found.model
-            info = fit_info(found.trace, found.seconds, found.converged)
+            info = FitInfo.of_trace(found.trace, found.seconds, found.converged)
         else:
             model = start
             likelihood = float(model.infer([Y])[1].sum())
-            info = fit_info([likelihood], time.perf_counter() - began, True)
+            info = FitInfo.of_trace([likelihood], time.perf_counter() - began, True)
         return adopt(self, model.canonical(), [Y], info)

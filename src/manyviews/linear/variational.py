@@ -10,6 +10,8 @@ from scipy.special import digamma, gammaln, polygamma
 from .._runtime import single_threaded_blas
 from ..data.patterns import find_patterns
 from ..fitted import Positions, Tables
+from ..inference.diagnostics import settled
+from .em import PATIENCE
 from .emission import IndependentNoise, second_moments
 from .gaussian import LinearGaussian, column_signs
 from .rotation import best_rotation
@@ -25,7 +27,6 @@ few values can be fitted exactly, and its likelihood is then without limit."""
 MOST_ALIKE = 1e4  # largest shape of the prior that the columns' noise precisions share
 
 ROTATED_EVERY = 5  # iterations, after the first few
-PATIENCE = 5  # iterations whose gains must all be small
 NEGLIGIBLE = 1e-7  # share of a view's variance below which a factor is dropped
 
 
@@ -194,7 +195,7 @@ def variational_factors(
     views = [Loadings.start(Y, Q, shared_noise) for Y in tables]
     q = Positions(start, 0.1 * np.eye(Q)[None], np.zeros(N, int))
     result = VariationalResult(LinearGaussian(()))
-    calm = 0
+    gains: list[float] = []
     for iteration in range(max_iter + 1):
         moments = second_moments(q)
         for view in views:
@@ -207,10 +208,10 @@ def variational_factors(
         bound = float(density.sum()) - sum(view.divergence() for view in views)
         result.bounds.append(bound)
         if iteration and not dropped:
-            calm = calm + 1 if bound - result.bounds[-2] < tol * n_values else 0
-            if calm >= PATIENCE:
-                result.converged = True
-                break
+            gains.append(bound - result.bounds[-2])
+        if settled(gains, tol * n_values, PATIENCE):
+            result.converged = True
+            break
     result.model = _sorted(result.model)
     result.seconds = time.perf_counter() - began
     return result

@@ -228,11 +228,7 @@ class DirichletPCCA(MixtureModel):
             tables, prior, self.n_components, min(self.max_clusters, len(Y)),
             n_restarts=self.n_restarts, max_iter=self.max_iter, tol=float(self.tol), rng=rng,
         )  # fmt: skip
-        info = FitInfo(
-            bound_trace=np.array(found.bounds),
-            converged=found.converged,
-            restart_bounds=[float(found.bounds[-1])],
-        )
+        info = FitInfo.of_trace(found.bounds, 0.0, found.converged)
         engine = MixtureEngine(tuple(tables), found.predictive, found.clusters)
         self._adopt(engine, info, float(found.bounds[-1]), len(found.bounds))
         self.labels_, self.bound_trace_ = found.labels, found.bounds

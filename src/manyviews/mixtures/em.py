@@ -7,6 +7,7 @@ from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
 from ..inference.conditional_gaussian import given_observed
+from ..inference.diagnostics import settled
 from ..linear.closed_form import canonical_pcca, same_view
 from .joint import JointMixture
 
@@ -49,7 +50,7 @@ def fit_em(
         moments = expected_moments(mixture, Y)
         penalty = 0.5 * regularisation * _trace_of_inverses(mixture) if regularisation else 0.0
         trace.append(moments.log_likelihood - penalty)
-        if len(trace) > 1 and trace[-1] - trace[-2] < tol * len(Y):
+        if settled(np.diff(trace[-2:]), tol * len(Y)):
             return mixture, trace, True
         if len(trace) <= max_iter:
             mixture = maximise(moments, mixture, sizes, blocks, closed_form, regularisation)

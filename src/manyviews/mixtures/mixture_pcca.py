@@ -132,13 +132,7 @@ class MixturePCCA(MixtureModel):
             )  # fmt: skip
         objectives = [trace[-1] for _, trace, _ in results]
         mixture, trace, converged = results[int(np.argmax(objectives))]
-        info = FitInfo(
-            bound_trace=np.array(trace),
-            seconds=time.perf_counter() - began,
-            converged=converged,
-            n_evaluations=len(trace),
-            restart_bounds=[float(objective) for objective in objectives],
-        )
+        info = FitInfo.of_trace(trace, time.perf_counter() - began, converged, objectives)
         self._adopt(MixtureEngine(tuple(tables), mixture), info, trace[-1], len(trace) - 1)
         self.objective_ = trace[-1]
         self.labels_ = mixture.responsibilities(Y).argmax(axis=1)

@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaln, digamma, logsumexp
 
+from ..inference.diagnostics import settled
 from .factors import GammaFactor
 from .hierarchy import Prior
 from .joint import JointMixture, average
@@ -149,7 +150,7 @@ def fit_variational(
         converged = False
         while len(bounds) < max_iter and not converged:
             bounds.append(posterior.iterate())
-            converged = len(bounds) > 1 and bounds[-1] - bounds[-2] < tol * len(joined)
+            converged = settled(np.diff(bounds[-2:]), tol * len(joined))
         if bounds[-1] > best_bounds[-1]:
             best, best_bounds, best_converged = posterior, bounds, converged
     assert best is not None
