@@ -8,10 +8,8 @@ from sklearn.utils import check_random_state
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..options import one_of
-from .fitting import TABLE, adopt, refuse_thin_columns
-from .starts import starting_positions
-from .table import LinearTable
-from .variational import variational_factors
+from .estimators import TABLE, LinearTable, adopt, refuse_thin_columns
+from .variational_factors import starting_positions, variational_factors
 
 
 @register_record

@@ -14,7 +14,7 @@ from ..data.patterns import mean_filled
 from ..errors import OptionError
 from ..fitted import Tables
 from .emission import CorrelatedNoise
-from .gaussian import LinearGaussian, column_signs, independent
+from .linear_gaussian import LinearGaussian, column_signs, independent
 
 LEAST_NOISE = 1e-9  # one minus the largest squared canonical correlation a PCCA may have
 LARGEST_SHARE = 0.95  # of a whitened view's variance that a start may give to the latent space

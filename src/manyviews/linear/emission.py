@@ -26,9 +26,26 @@ class Evidence(NamedTuple):
         return Evidence(power * self.precision, power * self.linear, power * self.constant)
 
 
+@dataclass(frozen=True)
+class LinearView:
+    """y = W x + μ + e, whatever the noise e."""
+
+    loadings: Float[np.ndarray, "D Q"]
+    mean: Float[np.ndarray, " D"]
+
+    def expected(self, q: Positions) -> Float[np.ndarray, "N D"]:
+        """⟨y⟩ at Gaussian positions."""
+        return q.mean @ self.loadings.T + self.mean
+
+    def signal_variances(self, q: Positions) -> Float[np.ndarray, "N D"]:
+        """Variances of W x at Gaussian positions."""
+        W = self.loadings
+        return np.einsum("pqr,dr,dq->pd", q.covariance, W, W, optimize=True)[q.kind]
+
+
 @register_record
 @dataclass(frozen=True)
-class IndependentNoise:
+class IndependentNoise(LinearView):
     """A view whose columns have independent noise, with loadings known or uncertain.
 
     Attributes
@@ -40,8 +57,6 @@ class IndependentNoise:
         Posterior covariance of a column's loadings and mean.
     """
 
-    loadings: Float[np.ndarray, "D Q"]
-    mean: Float[np.ndarray, " D"]
     variance: Float[np.ndarray, " D"]
     log_variance: Float[np.ndarray, " D"]
     spread: Float[np.ndarray, "D Q1 Q1"] | None = None
@@ -68,13 +83,9 @@ class IndependentNoise:
         precision = (seen @ (squares * weights[:, None, None]).reshape(D, -1)).reshape(-1, Q, Q)
         return Evidence(precision, linear, -0.5 * (misfit + (seen @ constant)[pattern]))
 
-    def expected(self, q: Positions) -> Float[np.ndarray, "N D"]:
-        """⟨y⟩ at Gaussian positions."""
-        return q.mean @ self.loadings.T + self.mean
-
     def variances(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """Variances of y at Gaussian positions, noise included."""
-        return self._signal(q) + self.variance + self._uncertain_loadings(q)
+        return self.signal_variances(q) + self.variance + self._uncertain_loadings(q)
 
     def covariances(self, q: Positions) -> Float[np.ndarray, "N D D"]:
         """Covariances of y across the columns at Gaussian positions, noise included."""
@@ -99,12 +110,6 @@ class IndependentNoise:
         """Ψ⁻¹W."""
         return self.loadings / self.variance[:, None]
 
-    def _signal(self, q: Positions) -> Float[np.ndarray, "N D"]:
-        moved = np.einsum(
-            "pqr,dr,dq->pd", q.covariance, self.loadings, self.loadings, optimize=True
-        )
-        return moved[q.kind]
-
     def _uncertain_loadings(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """Tr Σ_d ⟨x̃x̃ᵀ⟩ with x̃ = (x, 1)."""
         if self.spread is None:
@@ -114,11 +119,9 @@ class IndependentNoise:
 
 @register_record
 @dataclass(frozen=True)
-class CorrelatedNoise:
+class CorrelatedNoise(LinearView):
     """A view whose noise has a full covariance across its columns."""
 
-    loadings: Float[np.ndarray, "D Q"]
-    mean: Float[np.ndarray, " D"]
     covariance: Float[np.ndarray, "D D"]
 
     @property
@@ -150,15 +153,9 @@ class CorrelatedNoise:
             constant[rows] = -0.5 * (volume + np.sum(white**2, axis=0))
         return Evidence(precision, linear, constant)
 
-    def expected(self, q: Positions) -> Float[np.ndarray, "N D"]:
-        """⟨y⟩ at Gaussian positions."""
-        return q.mean @ self.loadings.T + self.mean
-
     def variances(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """Variances of y at Gaussian positions, noise included."""
-        W = self.loadings
-        moved = np.einsum("pqr,dr,dq->pd", q.covariance, W, W, optimize=True)
-        return moved[q.kind] + self.variance
+        return self.signal_variances(q) + self.variance
 
     def covariances(self, q: Positions) -> Float[np.ndarray, "N D D"]:
         """Covariances of y across the columns at Gaussian positions, noise included."""

@@ -12,10 +12,9 @@ from ..data.patterns import mean_filled
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from .closed_form import ppca
-from .em import expectation_maximisation
-from .fitting import NOISE_FLOOR, TABLE, adopt
-from .gaussian import LinearGaussian, independent
-from .table import LinearTable
+from .estimators import NOISE_FLOOR, TABLE, LinearTable, adopt
+from .linear_em import expectation_maximisation
+from .linear_gaussian import LinearGaussian, independent
 
 
 @register_record

@@ -12,9 +12,8 @@ from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..options import BY_VIEW, count, number, one_of
 from ..shells import ViewsModel
-from .fitting import ITERATIONS, VIEWS, adopt, refuse_thin_columns
-from .starts import starting_positions
-from .variational import variational_factors
+from .estimators import ITERATIONS, VIEWS, adopt, refuse_thin_columns
+from .variational_factors import starting_positions, variational_factors
 
 LEAST_PER_FACTOR = 3  # complete samples
 

@@ -15,9 +15,9 @@ from ..io import register_record
 from ..options import one_of
 from ..shells import ViewsModel
 from .closed_form import balanced, model_correlations, pcca, ridge_of
-from .em import expectation_maximisation
-from .engine import LinearEngine
-from .fitting import ITERATIONS, NOISE_FLOOR, REGULARISATION, VIEWS, adopt
+from .estimators import ITERATIONS, NOISE_FLOOR, REGULARISATION, VIEWS, adopt
+from .linear_em import expectation_maximisation
+from .linear_engine import LinearEngine
 
 
 @register_record

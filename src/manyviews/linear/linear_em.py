@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -12,7 +12,7 @@ from ..data.patterns import find_patterns
 from ..fitted import Positions, Tables
 from ..inference.diagnostics import settled
 from .emission import CorrelatedNoise, Emission, IndependentNoise, second_moments
-from .gaussian import LinearGaussian, independent
+from .linear_gaussian import LinearGaussian, independent
 
 PATIENCE = 5  # iterations whose gains must all be small
 
@@ -113,10 +113,8 @@ def _maximise(
 
 def _absorb(view: Emission, centre: np.ndarray, L: np.ndarray) -> Emission:
     """X ~ N(centre, LLᵀ) made standard."""
-    W, mean = view.loadings @ L, view.mean + view.loadings @ centre
-    if isinstance(view, IndependentNoise):
-        return independent(W, mean, view.variance)
-    return CorrelatedNoise(W, mean, view.covariance)
+    W = view.loadings
+    return replace(view, loadings=W @ L, mean=view.mean + W @ centre)
 
 
 def _independent_step(

@@ -1,7 +1,7 @@
 """The linear-Gaussian model that the whole family shares (001 §2.2.1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -62,7 +62,8 @@ class LinearGaussian:
 
     def rotated(self, R: Float[np.ndarray, "Q Q2"]) -> "LinearGaussian":
         """The same model with x = R x', R orthogonal (loadings must be points)."""
-        return LinearGaussian(tuple(_with_loadings(v, v.loadings @ R) for v in self.views))
+        assert all(getattr(view, "spread", None) is None for view in self.views)
+        return LinearGaussian(tuple(replace(v, loadings=v.loadings @ R) for v in self.views))
 
     def canonical(self) -> "LinearGaussian":
         """Rotated so that Σ_k WᵀΨ⁻¹W is diagonal and falls; the largest loading is positive.
@@ -79,13 +80,6 @@ def column_signs(A: Float[np.ndarray, "D Q"]) -> Float[np.ndarray, " Q"]:
     """Signs that make the largest entry of every column positive."""
     largest = np.take_along_axis(A, np.abs(A).argmax(axis=0)[None], axis=0)[0]
     return np.where(largest < 0, -1.0, 1.0)
-
-
-def _with_loadings(view: Emission, loadings: Float[np.ndarray, "D Q"]) -> Emission:
-    if isinstance(view, IndependentNoise):
-        assert view.spread is None
-        return IndependentNoise(loadings, view.mean, view.variance, view.log_variance)
-    return type(view)(loadings, view.mean, view.covariance)
 
 
 def independent(
