@@ -15,16 +15,21 @@ from ..errors import ConvergenceWarning, OptionError
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..options import NONE, VERBOSE, count, number, one_of
+from .chain_summaries import (
+    as_inference_data,
+    representative,
+    similarity,
+    split_r_hat,
+    summary,
+)
 from .chains import ChainOptions, first_state, run_chain
-from .convergence import as_inference_data, split_r_hat, summary
-from .engine import MixtureEngine
+from .cluster_starts import kmeans_labels, local_pcca
 from .gibbs import SweepOptions
 from .hierarchy import make_prior
 from .joint import JointMixture, average
+from .mean_field import fit_variational
+from .mixture_engine import MixtureEngine
 from .model import OPTIONS, MixtureModel
-from .partitions import representative, similarity
-from .starts import kmeans_labels, local_pcca
-from .variational import fit_variational
 
 RIDGE = 1e-6  # of the unit variance of scaled columns
 START_SIZES = (4, 6, 8, 12)  # sweeps merge clusters more easily than they split them

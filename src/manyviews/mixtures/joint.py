@@ -16,6 +16,7 @@ from ..data.patterns import by_pattern
 from ..errors import FactorisationError
 from ..inference.conditional_gaussian import LOG_2PI, regression
 from ..io import register_record
+from ..linear.closed_form import spans
 
 LARGEST_BLOCK = 4_000_000  # numbers in one temporary array
 
@@ -79,6 +80,21 @@ class JointMixture:
                 means = (self.means[:, None, wanted] + moved).transpose(1, 0, 2)
                 yield Conditional(block, self.responsibilities(Y[block]), means, covariances)
 
+    def conditional_moments(
+        self, Y: Float[np.ndarray, "N D"], wanted: Int[np.ndarray, " E"]
+    ) -> tuple[Float[np.ndarray, "N E"], Float[np.ndarray, "N E E"]]:
+        """Mean and covariance of p(y_wanted | y_o): E[V] + V[E] over components."""
+        mean = np.zeros((len(Y), len(wanted)))
+        covariance = np.zeros((len(Y), len(wanted), len(wanted)))
+        for part in self.condition(Y, wanted):
+            centre = np.einsum("nk,nke->ne", part.weights, part.means)
+            apart = part.means - centre[:, None]
+            weighted = (apart * part.weights[..., None]).transpose(0, 2, 1)
+            mean[part.rows] = centre
+            within = np.tensordot(part.weights, part.covariances, axes=1)
+            covariance[part.rows] = within + weighted @ apart
+        return mean, covariance
+
     def posterior(
         self, Y: Float[np.ndarray, "N D"]
     ) -> tuple[Float[np.ndarray, "N K Q"], Float[np.ndarray, "P K Q Q"], Int[np.ndarray, " N"]]:
@@ -110,6 +126,21 @@ class JointMixture:
     ) -> Float[np.ndarray, "K n O"]:
         """y_o - μ_k of every component."""
         return Y[:, seen] - self.means[:, None, seen]
+
+
+def from_views(
+    weights: Float[np.ndarray, " K"],
+    views: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
+) -> JointMixture:
+    """A mixture from the means, loadings and noise of every view's components."""
+    means, loadings, blocks = zip(*views, strict=True)
+    width = sum(block.shape[1] for block in blocks)
+    noise = np.zeros((len(weights), width, width))
+    for part, block in zip(spans([block.shape[1] for block in blocks]), blocks, strict=True):
+        noise[:, part, part] = block
+    return JointMixture(
+        np.log(weights), np.concatenate(means, axis=1), np.concatenate(loadings, axis=1), noise
+    )
 
 
 def average(mixtures: Sequence[JointMixture]) -> JointMixture:

@@ -11,10 +11,10 @@ from ..errors import ConvergenceWarning, DataError, OptionError
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..options import count, number, one_of
-from .em import fit_em
-from .engine import MixtureEngine
+from .cluster_starts import kmeans_labels, local_pcca
+from .mixture_em import fit_em
+from .mixture_engine import MixtureEngine
 from .model import OPTIONS, MixtureModel
-from .starts import kmeans_labels, local_pcca
 
 SMALLEST_RIDGE = 1e-9
 
