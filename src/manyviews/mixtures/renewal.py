@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int
 
+from ..linalg import map_factorising
 from . import conditionals as given
 from .draws import (
     bartlett,
@@ -13,8 +15,6 @@ from .draws import (
     gaussian,
     log_chi_square,
     log_gamma,
-    small_cholesky,
-    small_inverse,
     wishart_factor,
 )
 from .hierarchy import Components, Hyper, Tables, n_normals
@@ -81,10 +81,16 @@ def draw_latents(
 ) -> Float[Array, "N q"]:
     """x_n given its component and all of its views, from standard normal numbers."""
     precision, gains = given.latent_given_rest(components)
-    inverse = small_inverse(small_cholesky(precision))[c]
+    inverse = map_factorising(_inverse_factor, precision, len(precision))[c]
     linear = sum(
         jnp.einsum("nmq,nm->nq", gain[c], table - own.mu[c])
         for gain, table, own in zip(gains, Y, components, strict=True)
     )
     half = jnp.einsum("nqr,nr->nq", inverse, linear) + normal
     return jnp.einsum("nrq,nr->nq", inverse, half)
+
+
+def _inverse_factor(precision: Float[Array, "q q"]) -> Float[Array, "q q"]:
+    """L⁻¹ with LLᵀ the precision."""
+    L = jnp.linalg.cholesky(precision)
+    return solve_triangular(L, jnp.eye(len(L)), lower=True)
