@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from ..errors import DataError
-from .views import unmasked
+from .alignment import unmasked
 
 
 @dataclass(frozen=True)

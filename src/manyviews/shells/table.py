@@ -9,7 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import Scaling, When, as_when, check_training_columns, check_values
-from ..data.views import unmasked
+from ..data.alignment import unmasked
 from ..fitted.explain import variance_explained
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, refuse_both
 
