@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Bool, Float, Int
 
 from ..inference.conditional_gaussian import LOG_2PI
-from .draws import chi_square_shapes, log_chi_square, log_gamma
+from .draws import log_chi_squares
 from .hierarchy import Components, State, Tables, draw_components, n_normals
 from .numbers import Tape, fast_log, normals, split, uniforms
 
@@ -59,9 +58,7 @@ def draw_auxiliary(seed: Array, state: State, n: int) -> tuple[Components, ...]:
     first, second = split(seed)
     tape = Tape(normals(first, n * sum(n_normals(hyper) for hyper in state.hyper)))
     sizes = [len(hyper.lam) for hyper in state.hyper]
-    shapes = [chi_square_shapes(hyper.beta, m) for hyper, m in zip(state.hyper, sizes, strict=True)]
-    gammas = log_gamma(second, jnp.broadcast_to(jnp.concatenate(shapes), (n, sum(sizes))))
-    parts = jnp.split(log_chi_square(gammas), np.cumsum(sizes)[:-1], axis=1)
+    parts = log_chi_squares(second, [jnp.full(n, hyper.beta) for hyper in state.hyper], sizes)
     pairs = zip(parts, state.hyper, strict=True)
     return tuple(draw_components(tape, part, hyper) for part, hyper in pairs)
 
