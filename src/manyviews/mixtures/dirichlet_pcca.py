@@ -23,11 +23,11 @@ from .chain_summaries import (
     summary,
 )
 from .chains import ChainOptions, first_state, run_chain
-from .cluster_starts import kmeans_labels, local_pcca
 from .gibbs import SweepOptions
 from .hierarchy import make_prior
 from .joint import JointMixture, average
 from .mean_field import fit_variational
+from .mixture_em import kmeans_labels, local_pcca
 from .mixture_engine import MixtureEngine
 from .model import OPTIONS, MixtureModel
 
