@@ -1,4 +1,6 @@
-"""Variational factor analysis with a relevance for every view and factor (000 §2; Klami 2015)."""
+"""Variational factor analysis with a relevance for every view and factor
+([MRD21, §2]; Klami 2015).
+"""
 
 import time
 from collections.abc import Sequence

@@ -38,7 +38,7 @@ LARGEST_R_HAT = 1.1
 
 @register_record
 class DirichletPCCA(MixtureModel):
-    """A mixture of PCCA that finds its number of clusters (001 §5.3-5.5).
+    """A mixture of PCCA that finds its number of clusters [Leen08, §5.3-5.5].
 
     The clusters of :class:`~manyviews.MixturePCCA`, infinitely many of them in principle, with
     a Dirichlet process prior over who belongs to whom, and hierarchical priors over all

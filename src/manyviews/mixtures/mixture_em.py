@@ -1,4 +1,4 @@
-"""A mixture of PCCA by expectation-maximisation (001 §5.2), and where it and others start."""
+"""A mixture of PCCA by expectation-maximisation [Leen08, §5.2], and where it and others start."""
 
 from dataclasses import dataclass
 

@@ -25,7 +25,8 @@ SMALLEST_RIDGE = 1e-9
 
 @register_record
 class MixturePCCA(MixtureModel):
-    """Several views that are related linearly, but differently in different clusters (001 §5.2).
+    """Several views that are related linearly, but differently in different clusters
+    [Leen08, §5.2].
 
     In cluster k every view i is y_i = W_ik x + μ_ik + n_i, with x ~ N(0, I) shared by the views
     and n_i ~ N(0, Ψ_ik) private to each, Ψ_ik being a full matrix. One cluster is
