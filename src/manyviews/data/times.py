@@ -132,12 +132,12 @@ def _codes(
     else:
         names = list(unmasked(sequences))
         names = [name.item() if isinstance(name, np.generic) else name for name in names]
-        if {isinstance(name, str) for name in names} == {True, False}:
-            raise DataError("sequence names must be all texts or all numbers, not both")
         if len(names) != n_rows:
             raise DataError(f"there are {n_rows} rows but {len(names)} sequence names")
         if pd.isna(np.asarray(names, dtype=object)).any():
             raise DataError("a row has no sequence name")
+        if {isinstance(name, str) for name in names} == {True, False}:
+            raise DataError("sequence names must be all texts or all numbers, not both")
     labels = list(known)
     places = {label: place for place, label in enumerate(labels)}
     for name in names:
