@@ -172,7 +172,7 @@ def _value_and_slope(
             seen = q[..., latent.dimensions(view)]
             begin, parts = 0, []
             for chunk in chunks:
-                size = chunk.linear.shape[0]
+                size = chunk.n_rows
                 parts.append(chunk(seen[begin : begin + size]))
                 begin += size
             shares += counted * jnp.concatenate(parts)

@@ -87,6 +87,10 @@ class Likelihood(eqx.Module):
         """What is known beside the values, from the values and the table that came with them."""
         return None
 
+    def typical_given(self, n_columns: int) -> Float[Array, " D"] | None:
+        """What is given where nothing is known: one trial, a typical exposure, no limit."""
+        return None
+
     # ------------------------------------------------------------------ given f
 
     @abstractmethod

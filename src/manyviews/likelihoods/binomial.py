@@ -50,6 +50,9 @@ class Binomial(Likelihood):
             raise OptionError(f"a binomial view needs its table of trials {self.trials!r}")
         return np.where(np.isnan(beside), 1.0, beside)
 
+    def typical_given(self, n_columns: int) -> Float[Array, " D"] | None:
+        return jnp.full(n_columns, 1.0 if isinstance(self.trials, str) else float(self.trials))
+
     def check(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:

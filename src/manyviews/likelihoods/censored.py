@@ -71,6 +71,9 @@ class Censored(Likelihood):
             raise OptionError(f"a censored view needs its table of events {self.events!r}")
         return np.broadcast_to(np.where(beside == 0, ABOVE, EXACT), Y.shape)
 
+    def typical_given(self, n_columns: int) -> Float[Array, " D"] | None:
+        return jnp.full(n_columns, EXACT)
+
     def check(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:

@@ -46,6 +46,9 @@ class Poisson(Likelihood):
     ) -> Float[np.ndarray, "N D"] | None:
         return log_exposure(Y, self.exposure, np.asarray(self.typical), beside)
 
+    def typical_given(self, n_columns: int) -> Float[Array, " D"] | None:
+        return None if self.exposure is None else jnp.zeros(n_columns)
+
     def relative_to(
         self, Y: Float[np.ndarray, "N D"], beside: Float[np.ndarray, "N _"] | None = None
     ) -> "Poisson":

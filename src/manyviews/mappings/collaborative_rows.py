@@ -8,12 +8,12 @@ from jaxtyping import Array, Bool, Float, Int
 
 from ..expectations import Gaussian
 from .collaborative_posterior import CollaborativePosterior
-from .outputs import unique_patterns
-from .rows import PreparedRows, row_evidence
+from .patterns import unique_patterns
+from .rows import QuadraticRows, row_evidence
 from .stack import Stack
 
 
-class StackedRowEvidence(PreparedRows):
+class StackedRowEvidence(QuadraticRows):
     """New rows of a view whose columns mix several processes."""
 
     stack: Stack

@@ -12,6 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int
 
+from .observations import Observations
+from .patterns import unique_patterns
+
 MAX_EXACT_PATTERNS = 16
 
 MissingTreatment = Literal["auto", "exact", "shared"]
@@ -59,10 +62,14 @@ class ScatteredOutputs(eqx.Module):
         return float(self.sum_squares) / self.n_observed()
 
 
-Outputs = PatternedOutputs | ScatteredOutputs
+GaussianOutputs = PatternedOutputs | ScatteredOutputs
+Outputs = GaussianOutputs | Observations
+"""What mappings are trained on; :class:`Observations` are of any kind of data."""
 
 
-def make_outputs(Y: Float[np.ndarray, "N D"], missing: MissingTreatment = "auto") -> Outputs:
+def make_outputs(
+    Y: Float[np.ndarray, "N D"], missing: MissingTreatment = "auto"
+) -> GaussianOutputs:
     """Arrange a data matrix (NaN = missing) for training."""
     observed = ~np.isnan(Y)
     filled = np.where(observed, Y, 0.0)
@@ -87,15 +94,6 @@ def gram_factor(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:
         return Y
     values, vectors = np.linalg.eigh(Y @ Y.T)
     return vectors * np.sqrt(np.maximum(values, 0.0))
-
-
-def unique_patterns(
-    observed: Bool[np.ndarray, "K N"],
-) -> tuple[Bool[np.ndarray, "G N"], Int[np.ndarray, " K"]]:
-    """Distinct rows of a boolean matrix, and the place of each row among them."""
-    packed = np.packbits(observed, axis=1)
-    _, first, place = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    return observed[first], place.ravel()
 
 
 def _scattered(
