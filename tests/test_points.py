@@ -21,7 +21,7 @@ from manyviews.linear import CCA
 from manyviews.mappings import CollapsedGP, CorrelatedGP, ExactGP, SparseGP, make_outputs
 from manyviews.parameters import fix
 from manyviews.points import GPLVM, GPLVMCCA, SharedGPLVM
-from manyviews.points.linear_points import linear_points
+from reference import linear_points
 
 
 def points(X):

@@ -20,6 +20,7 @@ import pandas as pd
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from . import _runtime  # noqa: F401
 from .errors import FileFormatError, OptionError
 
 FORMAT = "manyviews-model-2"

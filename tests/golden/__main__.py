@@ -1,25 +1,45 @@
-"""Record the numbers anew: ``python -m tests.golden [case ...]``."""
+"""Record the numbers anew, or compare: ``python -m tests.golden [--compare] [case ...]``.
+
+Before a change that must not alter behaviour, record on the machine at hand; afterwards,
+``--compare`` lists every quantity that differs by more than 1e-8 of its scale.
+"""
 
 import sys
 import time
 
-from .record import CASES, FILE, answers_of, make_room, read, write
+from .record import CASES, FILE, answers_of, difference, make_room, read, write
+
+EXACT = 1e-8
 
 
-def main(names):
-    numbers = read() if FILE.exists() and names else {}
+def main(arguments):
+    comparing = "--compare" in arguments
+    names = [name for name in arguments if name != "--compare"]
+    numbers = read() if FILE.exists() and (names or comparing) else {}
     for place, name in enumerate(names or CASES):
         if place % 15 == 14:
             make_room()
         start = time.perf_counter()
-        numbers[name] = answers_of(name)
-        refused = [k for k, v in numbers[name].items() if "refused" in str(v.get("words"))]
+        found = answers_of(name)
+        if comparing:
+            print(f"{name}: {compared(found, numbers.get(name, {})) or 'the same'}", flush=True)
+            continue
+        numbers[name] = found
+        refused = [k for k, v in found.items() if "refused" in str(v.get("words"))]
         seconds = time.perf_counter() - start
-        print(
-            f"{name}: {len(numbers[name])} quantities, {seconds:.1f} s; refused: {refused}",
-            flush=True,
-        )
-    write(numbers)
+        print(f"{name}: {len(found)} quantities, {seconds:.1f} s; refused: {refused}", flush=True)
+    if not comparing:
+        write(numbers)
+
+
+def compared(found, recorded):
+    lines = [f"\n    {key} is new" for key in sorted(set(found) - set(recorded))]
+    lines += [f"\n    {key} is gone" for key in sorted(set(recorded) - set(found))]
+    for key in sorted(set(found) & set(recorded)):
+        off = difference(found[key], recorded[key])
+        if off > EXACT:
+            lines.append(f"\n    {key} differs by {off:.1e}")
+    return "".join(lines)
 
 
 main(sys.argv[1:])

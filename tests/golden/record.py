@@ -58,6 +58,24 @@ def shortened(array):
     }
 
 
+def difference(found, recorded):
+    """The largest difference of two quantities, in units of their scale; infinite if unlike."""
+    if found["shape"] != recorded["shape"] or found.get("words") != recorded.get("words"):
+        return np.inf
+    if "words" in recorded:
+        return 0.0
+    a, b = (np.array(it["values"]) for it in (found, recorded))
+    if (np.isfinite(a) != np.isfinite(b)).any() or (
+        a[~np.isfinite(a)] == -b[~np.isfinite(b)]
+    ).any():
+        return np.inf
+    known = np.isfinite(b)
+    scale = max(1.0, np.abs(b[known]).max(initial=0.0))
+    size = max(1, int(np.prod(recorded["shape"])))
+    off = np.abs(a[known] - b[known]).max(initial=0.0)
+    return max(off, abs(found["sum"] - recorded["sum"]) / size) / scale
+
+
 def make_room():
     """Drop compiled programs, as tests/conftest.py does: a process cannot hold very many."""
     jax.clear_caches()

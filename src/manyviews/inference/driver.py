@@ -13,14 +13,13 @@ from ..errors import ExpectationErrorWarning, FactorisationError
 from ..expectations import Gaussian
 from ..latent import marginals
 from ..mappings import Mapping, Outputs
-from ..mappings.conditioning import condition
+from ..mappings.base import condition
 from .bound import Model
 from .checkpoint import Checkpoint, fingerprint
 from .diagnostics import FitInfo
 from .optimise import optimise
 from .progress import ProgressBar
-from .search import Search
-from .stages import Stage
+from .search import Search, Stage
 
 EXPECTATION_TOLERANCE = 0.02
 

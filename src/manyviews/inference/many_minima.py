@@ -1,17 +1,74 @@
-"""Minimising many small functions at once, each in its own few variables.
+"""Searching many small functions at once, each in its own few variables and from many starts.
 
 All problems advance in lock step inside one compiled loop; each keeps its own dense BFGS
 matrix and its own step length, so that none waits for a line search of another.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
 
 STALLED = 8  # halvings of a step after which a row is at its noise floor
+
+
+BUCKETS = (1, 8, 64, 256, 1024)  # rows that programs are compiled for
+
+MakeFunction = Callable[
+    [Int[Array, " n"] | None], Callable[[Float[Array, "n V"]], Float[Array, " n"]]
+]
+
+
+def in_buckets(
+    rows: Int[np.ndarray, " N"], buckets: tuple[int, ...] = BUCKETS
+) -> Iterator[tuple[Int[np.ndarray, " n"], Int[np.ndarray, " b"]]]:
+    """Rows in pieces, and each piece filled up to a size that a program is compiled for."""
+    for begin in range(0, len(rows), buckets[-1]):
+        here = rows[begin : begin + buckets[-1]]
+        yield here, np.resize(here, next(size for size in buckets if size >= len(here)))
+
+
+def search_rows(
+    make: MakeFunction,
+    starts: Float[Array, "N S V"],
+    scale: Callable[[Float[Array, "n V"], Int[Array, " n"]], Float[Array, "n V"]],
+    keep: int,
+    *,
+    iterations: int = 200,
+    tolerance: float = 1e-6,
+) -> tuple[Float[Array, "N K V"], Float[Array, "N K"]]:
+    """Minimise every row's function from the best few of its starts.
+
+    Parameters
+    ----------
+    make
+        Gives the function of some rows, with repetitions; None is every row once.
+    scale
+        Roughly each variable's variance, at starts of some rows.
+    keep
+        How many of the starts, those of the smallest values, are gone on from.
+
+    Returns
+    -------
+    x, value
+        The ends of every row, the best first, and their values.
+    """
+    N, _, V = starts.shape
+    screened = jax.lax.map(make(None), jnp.swapaxes(starts, 0, 1))
+    screened = jnp.where(jnp.isfinite(screened), screened, jnp.inf)
+    chosen = jnp.argsort(screened, axis=0, stable=True)[:keep].T  # rows x keep
+    row = jnp.repeat(jnp.arange(N), keep)
+    start = starts[row, chosen.ravel()]
+    x, value = minimise_rows(
+        make(row), start, scale(start, row), iterations=iterations, tolerance=tolerance
+    )
+    value = jnp.where(jnp.isfinite(value), value, jnp.inf).reshape(N, keep)
+    order = jnp.argsort(value, axis=1, stable=True)
+    x = jnp.take_along_axis(x.reshape(N, keep, V), order[:, :, None], axis=1)
+    return x, jnp.take_along_axis(value, order, axis=1)
 
 
 class _State(NamedTuple):

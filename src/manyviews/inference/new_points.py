@@ -5,11 +5,10 @@ of its nearest training rows; the starts are screened by their bound, the best f
 optimised together in one compiled program, and the best end is kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -19,7 +18,7 @@ from ..expectations import Gaussian
 from ..mappings import Posterior
 from ..mappings.rows import PreparedRows, row_evidence
 from .batching import map_alike
-from .many_minima import minimise_rows
+from .many_minima import in_buckets, search_rows
 
 Ends = tuple[int, int] | None  # of a slice, which Python cannot hash; None is everything
 
@@ -73,20 +72,15 @@ def infer_new_points(
     posteriors, rows = tuple(posteriors[k] for k in present), tuple(rows[k] for k in present)
     if n_optimised is None:
         n_optimised = 5 if any(np.isnan(Y).any() for Y in rows) else 2
-    n_rows = rows[0].shape[0]
+    keep = min(n_optimised, starts.shape[1])
     means, variances, bounds = [], [], []
     with single_threaded_blas():
-        for begin in range(0, n_rows, ROW_BUCKETS[-1]):
-            here = np.arange(begin, min(begin + ROW_BUCKETS[-1], n_rows))
-            size = next(size for size in ROW_BUCKETS if size >= here.size)
-            padded = np.resize(here, size)
+        for here, padded in in_buckets(np.arange(len(rows[0])), ROW_BUCKETS):
             evidences = tuple(
                 row_evidence(p, np.nan_to_num(Y[padded]), ~np.isnan(Y[padded]), power)
                 for p, Y, power in zip(posteriors, rows, powers, strict=True)
             )
-            starting = train[jnp.asarray(starts[padded])]
-            keep = min(n_optimised, starts.shape[1])
-            known = prior[jnp.asarray(padded)]
+            starting, known = train[jnp.asarray(starts[padded])], prior[jnp.asarray(padded)]
             q, bound = _infer(known, evidences, seen, starting, keep, iterations, tolerance)
             means.append(np.asarray(q.mean)[: here.size])
             variances.append(np.asarray(q.variance)[: here.size])
@@ -110,36 +104,27 @@ def _infer(
     iterations: int,
     tolerance: float,
 ) -> tuple[Gaussian, Float[Array, "N S"]]:
-    n_rows, _, Q = starting.mean.shape
+    Q = starting.mean.shape[2]
 
-    def negative_bound(
-        q: Gaussian, prior: Gaussian, parts: tuple[PreparedRows, ...]
-    ) -> Float[Array, " n"]:
-        n, M = q.mean.shape[0], max(part.n_inducing for part in parts)
-        own = [None if ends is None else q[..., slice(*ends)] for ends in seen]
-        gains = map_alike(
-            lambda part, x: part(q if x is None else x), parts, own, entries=n * M * (M + 1) // 2
-        )
-        return q.kl(prior) - sum(gains)
+    def make(rows: Int[Array, " n"] | None) -> Callable[[Array], Array]:
+        own = evidences if rows is None else tuple(part.take(rows) for part in evidences)
+        known = prior if rows is None else prior[rows]
 
-    by_start = jax.tree_util.tree_map(lambda a: jnp.swapaxes(a, 0, 1), starting)
-    screened = jax.lax.map(lambda q: negative_bound(q, prior, evidences), by_start)
-    screened = jnp.where(jnp.isfinite(screened), screened, jnp.inf)
-    chosen = jnp.argsort(screened, axis=0, stable=True)[:keep].T  # rows x keep
-    row = jnp.repeat(jnp.arange(n_rows), keep)
-    mean = starting.mean[row, chosen.ravel()]
-    variance = starting.variance[row, chosen.ravel()]
-    repeated = tuple(evidence.take(row) for evidence in evidences)
+        def negative_bound(x: Float[Array, "n V"]) -> Float[Array, " n"]:
+            q = Gaussian(x[:, :Q], jnp.exp(jnp.clip(x[:, Q:], -40, 40)))
+            n, M = q.mean.shape[0], max(part.n_inducing for part in own)
+            parts = [None if ends is None else q[..., slice(*ends)] for ends in seen]
+            gains = map_alike(
+                lambda part, x: part(q if x is None else x), own, parts,
+                entries=n * M * (M + 1) // 2,
+            )  # fmt: skip
+            return q.kl(known) - sum(gains)
 
-    def function(x: Float[Array, "n V"]) -> Float[Array, " n"]:
-        q = Gaussian(x[:, :Q], jnp.exp(jnp.clip(x[:, Q:], -40, 40)))
-        return negative_bound(q, prior[row], repeated)
+        return negative_bound
 
-    start = jnp.concatenate([mean, jnp.log(variance)], axis=1)
-    scale = jnp.concatenate([variance, jnp.full_like(variance, 2.0)], axis=1)
-    x, value = minimise_rows(function, start, scale, iterations=iterations, tolerance=tolerance)
-    value = jnp.where(jnp.isfinite(value), value, jnp.inf).reshape(n_rows, keep)
-    order = jnp.argsort(value, axis=1, stable=True)
-    x = jnp.take_along_axis(x.reshape(n_rows, keep, 2 * Q), order[:, :, None], axis=1)
-    value = jnp.take_along_axis(value, order, axis=1)
+    def scale(x: Float[Array, "n V"], _: Array) -> Float[Array, "n V"]:
+        return jnp.concatenate([jnp.exp(x[:, Q:]), jnp.full_like(x[:, Q:], 2.0)], axis=1)
+
+    starts = jnp.concatenate([starting.mean, jnp.log(starting.variance)], axis=2)
+    x, value = search_rows(make, starts, scale, keep, iterations=iterations, tolerance=tolerance)
     return Gaussian(x[..., :Q], jnp.exp(x[..., Q:])), -value

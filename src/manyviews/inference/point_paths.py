@@ -1,7 +1,5 @@
 """Latent points of new rows of sequences: the most probable paths."""
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -10,12 +8,12 @@ from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
 from ..latent import TimedPoints
 from ..mappings import PointPosterior
-from .lbfgs import lbfgs
+from .descent import descend
 from .neighbours import nearest_rows
 from .point_rows import PointRows, RowDensity, locate_rows, row_density
 
 ITERATIONS = 300
-WINDOW, TOLERANCE = 30, 1e-6  # iterations, and nats per row that they must gain together
+TOLERANCE = 1e-6  # nats per row that thirty iterations must gain together
 
 
 def locate_paths(
@@ -60,30 +58,14 @@ def _diagonal(prior: Gaussian) -> Float[np.ndarray, "N Q Q"]:
 def _ascend(
     start: Float[np.ndarray, "N Q"], joint: TimedPoints, evidence: RowDensity
 ) -> tuple[Float[np.ndarray, "N Q"], float]:
-    values: list[float] = []
-
-    def function(x: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = _value_and_slope(jnp.asarray(x.reshape(start.shape)), joint, evidence)
-        found = float(value)
-        if not (np.isfinite(found) and np.isfinite(np.asarray(slope)).all()):
-            return np.inf, np.zeros(start.size)
-        return found, np.asarray(slope).ravel()
-
-    def report(value: float, _: np.ndarray) -> bool:
-        values.append(value)
-        old = min(values[:-WINDOW], default=np.inf)
-        return len(values) > WINDOW and old - min(values) < TOLERANCE * len(start)
-
-    end = lbfgs(function, start.ravel(), ITERATIONS, report).x
-    return end.reshape(start.shape), function(end)[0]
+    gain = TOLERANCE * len(start)
+    end = descend(_negative_log_joint, jnp.asarray(start), (joint, evidence), ITERATIONS, gain)
+    return np.array(end.x), float(end.value)
 
 
-@eqx.filter_jit
-def _value_and_slope(
-    x: Float[Array, "N Q"], joint: TimedPoints, evidence: RowDensity
-) -> tuple[Float[Array, ""], Float[Array, "N Q"]]:
-    def negative(x: Array) -> Array:
-        whole = joint.position.at[-len(x) :].set(x)
-        return -jnp.sum(evidence(x)) - jnp.sum(joint.moved(whole).log_density())
-
-    return jax.value_and_grad(negative)(x)
+def _negative_log_joint(
+    x: Float[Array, "N Q"], context: tuple[TimedPoints, RowDensity]
+) -> tuple[Float[Array, ""], tuple[()]]:
+    joint, evidence = context
+    whole = joint.position.at[-len(x) :].set(x)
+    return -jnp.sum(evidence(x)) - jnp.sum(joint.moved(whole).log_density()), ()

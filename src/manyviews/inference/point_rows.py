@@ -4,7 +4,7 @@ The mapping stays as trained. Every row starts from the points of its nearest tr
 the starts are screened, the best few are optimised together, and the best end is kept.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
@@ -18,7 +18,7 @@ from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
 from ..mappings import PointPosterior
 from ..mappings.outputs import unique_patterns
-from .many_minima import minimise_rows
+from .many_minima import in_buckets, search_rows
 
 ROW_BUCKETS = (1, 8, 64, 256)
 
@@ -104,10 +104,7 @@ def locate_rows(
     x, density, covariance = np.empty((n_rows, Q)), np.empty(n_rows), np.empty((n_rows, Q, Q))
     with single_threaded_blas():
         for group in _groups(posteriors, rows):
-            for begin in range(0, group.size, ROW_BUCKETS[-1]):
-                here = group[begin : begin + ROW_BUCKETS[-1]]
-                size = next(size for size in ROW_BUCKETS if size >= here.size)
-                padded = np.resize(here, size)
+            for here, padded in in_buckets(group, ROW_BUCKETS):
                 densities = tuple(
                     row_density(posterior, Y[padded])
                     for posterior, Y in zip(posteriors, rows, strict=True)
@@ -167,26 +164,26 @@ def _locate(
     iterations: int,
     tolerance: float,
 ) -> tuple[Float[Array, "N Q"], Float[Array, " N"], Float[Array, "N Q Q"]]:
-    n_rows, _, Q = starting.shape
+    Q = starting.shape[2]
 
     def log_joint(x: Array, parts: tuple[RowDensity, ...], prior: Gaussian) -> Float[Array, " n"]:
         terms = (x - prior.mean) ** 2 / prior.variance + jnp.log(2.0 * jnp.pi * prior.variance)
         return sum([part(x) for part in parts], -0.5 * jnp.sum(terms, axis=1))
 
-    by_start = jax.lax.map(lambda x: log_joint(x, densities, prior), jnp.swapaxes(starting, 0, 1))
-    by_start = jnp.where(jnp.isfinite(by_start), by_start, -jnp.inf)
-    chosen = jnp.argsort(-by_start, axis=0, stable=True)[:keep].T
-    row = jnp.repeat(jnp.arange(n_rows), keep)
-    repeated, priors = tuple(density.take(row) for density in densities), prior[row]
-    start = starting[row, chosen.ravel()]
-    curvature = sum([part.curvature(start) for part in repeated], 1.0 / priors.variance)
-    x, value = minimise_rows(
-        lambda x: -log_joint(x, repeated, priors), start, 1.0 / curvature,
-        iterations=iterations, tolerance=tolerance,
-    )  # fmt: skip
-    value = jnp.where(jnp.isfinite(value), -value, -jnp.inf).reshape(n_rows, keep)
-    best = jnp.argmax(value, axis=1)
-    x = x.reshape(n_rows, keep, Q)[jnp.arange(n_rows), best]
+    def make(rows: Int[Array, " n"] | None) -> Callable[[Array], Array]:
+        own, known = densities, prior
+        if rows is not None:
+            own, known = tuple(density.take(rows) for density in densities), prior[rows]
+        return lambda x: -log_joint(x, own, known)
+
+    def scale(x: Float[Array, "n Q"], rows: Int[Array, " n"]) -> Float[Array, "n Q"]:
+        curvatures = [density.take(rows).curvature(x) for density in densities]
+        return 1.0 / sum(curvatures, 1.0 / prior[rows].variance)
+
+    ends, values = search_rows(
+        make, starting, scale, keep, iterations=iterations, tolerance=tolerance
+    )
+    x, value = ends[:, 0], -values[:, 0]
 
     def gradient(x: Array) -> Array:
         return jax.grad(lambda x: jnp.sum(log_joint(x, densities, prior)))(x)
@@ -195,7 +192,7 @@ def _locate(
         return jax.jvp(gradient, (x,), (jnp.broadcast_to(direction, x.shape),))[1]
 
     hessian = jnp.swapaxes(jax.lax.map(along, jnp.eye(Q)), 0, 1)
-    return x, value.max(axis=1), hessian
+    return x, value, hessian
 
 
 def _laplace(

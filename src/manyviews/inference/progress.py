@@ -9,7 +9,7 @@ from jaxtyping import Float
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from .stages import Stage
+from .search import Stage
 
 
 class ProgressBar:

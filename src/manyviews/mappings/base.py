@@ -53,3 +53,9 @@ class Mapping(eqx.Module):
     def expectation_error(self, q: Gaussian) -> float:
         """Relative error of the psi statistics under q(X); zero where they are in closed form."""
         return 0.0
+
+
+@eqx.filter_jit
+def condition(view: Mapping, q: Gaussian, outputs: Any) -> Any:
+    """What prediction needs of a view's training data, compiled."""
+    return view.posterior(q, outputs)

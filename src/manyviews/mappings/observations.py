@@ -31,7 +31,8 @@ class Observations(eqx.Module):
     pattern_of_column: Int[Array, " D"]
     scale: Float[Array, ""]
     """Rows that a row stands for: more than one in a batch."""
-    spread: float = eqx.field(static=True)
+    spread: Float[Array, ""]
+    """Mean square of centred values; NaN if they are not Gaussian."""
 
     def n_observed(self) -> float:
         """How many values are not missing."""
@@ -39,7 +40,7 @@ class Observations(eqx.Module):
 
     def variance(self) -> float:
         """Mean square of Gaussian values; NaN of other kinds."""
-        return self.spread
+        return float(self.spread)
 
     def rows(self, chosen: Int[Array, " B"]) -> "Observations":
         """A batch of rows, each of which stands for N / B."""
@@ -84,7 +85,7 @@ def make_observations(
         patterns=jnp.asarray(patterns, jnp.float64),
         pattern_of_column=jnp.asarray(place, jnp.int32),
         scale=jnp.ones(()),
-        spread=float(np.nanmean((Y - np.nanmean(Y, axis=0)) ** 2)) if gaussian else float("nan"),
+        spread=jnp.asarray(np.nanmean((Y - np.nanmean(Y, axis=0)) ** 2) if gaussian else np.nan),
     )
 
 
@@ -109,3 +110,18 @@ def row_nodes(
     rng = np.random.default_rng(seed)
     turned, _ = np.linalg.qr(rng.standard_normal((n_rows, n_dimensions, n_dimensions)))
     return np.einsum("kq,nqr->nkr", points, turned)
+
+
+def working_table(
+    table: Float[np.ndarray, "N E"], likelihood: Likelihood | None
+) -> Float[np.ndarray, "N _"]:
+    """A table on roughly the scale of its functions, of mean zero and unit variance in all.
+
+    Tables with Gaussian noise are scaled already.
+    """
+    if likelihood is None:
+        return table
+    Y = likelihood.working(*split_table(table, likelihood))
+    centred = Y - np.nanmean(Y, axis=0)
+    spread = float(np.sqrt(np.nanmean(centred**2)))
+    return centred / (spread if spread > 0 else 1.0)

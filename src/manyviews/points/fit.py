@@ -10,8 +10,7 @@ from ..errors import OptionError
 from ..inference.bound import Model
 from ..inference.driver import fit_model, plan_fit
 from ..inference.initialise import inducing_inputs, initial_kernel
-from ..inference.search import Search
-from ..inference.stages import Stage
+from ..inference.search import Search, Stage
 from ..kernels import Kernel
 from ..latent import LatentSpace, Points
 from ..linalg import DEFAULT_JITTER

@@ -9,8 +9,7 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import NothingSharedWarning, OptionError
-from ..inference.search import Search
-from ..inference.stages import Stage
+from ..inference.search import Search, Stage
 from ..io import register_record
 from ..kernels import Kernel, Polynomial, Restricted, Sum
 from ..mappings import Mapping, PrunedGP

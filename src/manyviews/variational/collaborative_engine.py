@@ -15,7 +15,7 @@ from ..inference.bound import Model
 from ..io import register_record
 from ..latent import Collaborative, make_sequences, marginals
 from ..mappings import make_outputs
-from ..mappings.conditioning import condition
+from ..mappings.base import condition
 from .cross_view import as_positions, neighbours
 from .engine import VariationalEngine, known_places
 

@@ -10,7 +10,7 @@ from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
 from ..inference.initial_collaboration import is_tied, path_kernel, starting_paths
 from ..inference.initial_dynamics import TimeKernel
-from ..inference.stages import Stage
+from ..inference.search import Stage
 from ..kernels import White
 from ..latent import Collaborative, make_sequences
 from ..parameters import fix, with_positive_transform

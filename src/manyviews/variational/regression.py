@@ -17,7 +17,7 @@ from ..inference.input_gaussian import InputGaussian
 from ..inference.neighbours import nearest_rows
 from ..inference.new_points import infer_new_points
 from ..inference.optimise import optimise
-from ..inference.stages import Stage
+from ..inference.search import Stage
 from ..kernels import Kernel
 from ..latent import UncertainInputs, marginals
 from ..latent.uncertain import PINNED

@@ -19,8 +19,7 @@ from ..fitted.segmentation import ACTIVE_THRESHOLD
 from ..inference.driver import plan_fit
 from ..inference.input_gaussian import InputGaussian
 from ..inference.new_points import infer_new_points
-from ..inference.search import Search, with_fields, without_fields
-from ..inference.stages import Stage
+from ..inference.search import Search, Stage, with_fields, without_fields
 from ..io import register_record, write
 from ..kernels import Kernel
 from ..latent.uncertain import PINNED
