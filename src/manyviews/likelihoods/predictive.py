@@ -83,7 +83,7 @@ def predictive_draws(
 
 def predictive_quantiles(
     likelihood: Likelihood,
-    probability: float,
+    probability: float | Float[Array, ""],
     mean: Float[Array, "K *B D C"],
     variance: Float[Array, "K *B D C"],
     given: Given = None,
@@ -138,7 +138,10 @@ def predictive_quantiles(
 
 
 def _level_quantile(
-    cdf: Callable[[Array], Array], levels: Array, probability: float, shape: tuple[int, ...]
+    cdf: Callable[[Array], Array],
+    levels: Array,
+    probability: float | Float[Array, ""],
+    shape: tuple[int, ...],
 ) -> Float[Array, "*B D"]:
     """The first level whose cumulated probability is high enough."""
     levels = jnp.broadcast_to(levels, (shape[-1], levels.shape[1]))

@@ -108,7 +108,10 @@ class StochasticPosterior(eqx.Module):
         return predictive_probabilities(self.likelihood, *self.parts(q), self._given(q, given))
 
     def quantiles(
-        self, q: Gaussian, probability: float, given: Float[Array, "N D"] | None = None
+        self,
+        q: Gaussian,
+        probability: float | Float[Array, ""],
+        given: Float[Array, "N D"] | None = None,
     ) -> Float[Array, "N D"]:
         """The smallest value that is not exceeded with this probability."""
         given = self._given(q, given)
