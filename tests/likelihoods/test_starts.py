@@ -50,10 +50,10 @@ def test_every_kind_starts_near_the_marginal_distribution(name, rng):
     Y = tables(rng)[name]
     Y[:5, 1] = np.nan
     kind = likelihood_from(name)
-    kind.check(Y, "v")
+    kind.check_data(Y, "v")
     given = kind.given(Y)
     begun, offset, variance = kind.start(Y, given)
-    begun.check(Y, "v")
+    begun.check_data(Y, "v")
     assert kind_of(begun) == name
     assert offset.value.shape == (D, begun.n_functions)
     assert variance > 0
@@ -174,7 +174,7 @@ def test_a_value_below_its_limit_counts_as_the_limit():
 def test_wrong_values_are_refused_by_name(kind, value, message):
     Y = np.array([[1.0, 1.0], [1.0, value]])
     with pytest.raises(DataError, match=message) as caught:
-        kind.check(Y, "rna", ["a", "b"], ["ann", "bob"])
+        kind.check_data(Y, "rna", ["a", "b"], ["ann", "bob"])
     for word in ("'rna'", "'b'", "'bob'", f"{value:g}"):
         assert word in str(caught.value)
 
@@ -182,11 +182,11 @@ def test_wrong_values_are_refused_by_name(kind, value, message):
 @pytest.mark.parametrize("kind", [Ordinal(), Categorical()])
 def test_levels_never_seen_in_training_are_refused(kind):
     begun = kind.start(np.array([[1.0], [2.0], [3.0]]), None).likelihood
-    begun.check(np.array([[3.0], [np.nan]]), "survey")
+    begun.check_data(np.array([[3.0], [np.nan]]), "survey")
     with pytest.raises(DataError, match=r"survey.*column 'q1'.*holds 4.*never seen in training"):
-        begun.check(np.array([[4.0]]), "survey", ["q1"])
+        begun.check_data(np.array([[4.0]]), "survey", ["q1"])
     with pytest.raises(DataError, match="60 different values"):
-        kind.check(np.arange(60.0)[:, None], "survey")
+        kind.check_data(np.arange(60.0)[:, None], "survey")
 
 
 def test_trials_and_events_are_checked():
@@ -195,7 +195,7 @@ def test_trials_and_events_are_checked():
     with pytest.raises(DataError, match="event"):
         Censored(events="died").check_events(np.ones((1, 1)), np.full((1, 1), np.nan), "time")
     with pytest.raises(DataError, match="total of zero"):
-        Poisson("total").check(np.zeros((2, 2)), "rna")
+        Poisson("total").check_data(np.zeros((2, 2)), "rna")
     with pytest.raises(OptionError, match="link"):
         Bernoulli("cloglog")
 

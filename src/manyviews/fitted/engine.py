@@ -129,8 +129,8 @@ class Engine(ABC):
         """Share of a view's variance that the positions explain: 1 - ‖Y - f(q)‖²/‖Y‖².
 
         For kinds of data that are not Gaussian, the share of the deviance: with d(y, f) =
-        2 [max log p(y | ·) - log p(y | f)] it is 1 - Σ d(y, f(q)) / Σ d(y, constant), which is the
-        same for Gaussian noise.
+        2 [max log p(y | ·) - log p(y | f)] it is 1 - Σ d(y, f(q)) / Σ d(y, constant), f(q) having
+        the predicted rate or probability. For Gaussian noise it is the same.
         """
         Y = self.data[view]
         fitted = q.mix(self.moments(view, q)[0])[0]

@@ -66,7 +66,7 @@ class Likelihood(eqx.Module):
     # ------------------------------------------------------------------ data
 
     @abstractmethod
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         """Refuse values of another kind, with the first of them named."""
@@ -131,6 +131,11 @@ class Likelihood(eqx.Module):
         """P(y = level | f) for kinds with few levels."""
         raise OptionError(f"{type(self).__name__} has no levels: ask for quantiles or draws")
 
+    def some_value(self) -> Float[np.ndarray, "..."]:
+        """A value that there can be, to stand where one is missing; of each column, or of all."""
+        levels = self.level_values()
+        return np.ones(()) if levels is None else np.asarray(levels)[:, 0]
+
     def deviance(
         self, y: Float[Array, "*B D"], f: Float[Array, "*B D C"], given: Given = None
     ) -> Float[Array, "*B D"]:
@@ -175,6 +180,15 @@ class Likelihood(eqx.Module):
         nodes = (jnp.asarray(points), jnp.asarray(weights))
         (first, second), _ = jax.lax.scan(add, (nothing, nothing), nodes)
         return first, jnp.maximum(second - first**2, 0.0)
+
+    def central(
+        self, mean: Float[Array, "K *B D C"], variance: Float[Array, "K *B D C"]
+    ) -> Float[Array, "*B D C"]:
+        """Function values that stand for a mixture of Gaussian ones, for the deviance.
+
+        Their mean, unless a kind has values with the predicted rate or probability.
+        """
+        return jnp.mean(mean, axis=0)
 
     def probabilities(
         self, mean: Float[Array, "*B D C"], variance: Float[Array, "*B D C"], given: Given = None

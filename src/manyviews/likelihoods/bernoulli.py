@@ -12,7 +12,7 @@ from ..errors import OptionError
 from ..parameters import parameter
 from .base import Given, Likelihood, Names, Start
 from .checks import refuse
-from .links import LINKS, mean_probability
+from .links import LINKS, central_chance, mean_probability
 
 
 class Bernoulli(Likelihood):
@@ -24,7 +24,7 @@ class Bernoulli(Likelihood):
     def __init__(self, link: str = "logit"):
         self.link = checked_link(link)
 
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         wrong = ~np.isnan(Y) & (Y != 0) & (Y != 1)
@@ -58,6 +58,11 @@ class Bernoulli(Likelihood):
     ) -> tuple[Float[Array, "*B D"], Float[Array, "*B D"]]:
         p = mean_probability(self.link, mean[..., 0], variance[..., 0])
         return p, p * (1.0 - p)
+
+    def central(
+        self, mean: Float[Array, "K *B D C"], variance: Float[Array, "K *B D C"]
+    ) -> Float[Array, "*B D C"]:
+        return central_chance(self.link, mean, variance)
 
     def cdf(
         self, y: Float[Array, "*B D"], f: Float[Array, "*B D C"], given: Given = None

@@ -14,7 +14,7 @@ from ..parameters import parameter
 from .base import Given, Likelihood, Names, Start
 from .bernoulli import checked_link
 from .checks import refuse, refuse_all_but_counts
-from .links import LINKS, mean_probability
+from .links import LINKS, central_chance, mean_probability
 from .quadrature import gauss_hermite
 
 
@@ -50,10 +50,13 @@ class Binomial(Likelihood):
             raise OptionError(f"a binomial view needs its table of trials {self.trials!r}")
         return np.where(np.isnan(beside), 1.0, beside)
 
+    def some_value(self) -> Float[np.ndarray, "..."]:
+        return np.zeros(())
+
     def typical_given(self, n_columns: int) -> Float[Array, " D"] | None:
         return jnp.full(n_columns, 1.0 if isinstance(self.trials, str) else float(self.trials))
 
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         refuse_all_but_counts(Y, view, columns, rows, "binomial successes")
@@ -117,6 +120,11 @@ class Binomial(Likelihood):
         assert given is not None
         p = LINKS[self.link].cdf(f[..., 0])
         return given * p, given * p * (1.0 - p)
+
+    def central(
+        self, mean: Float[Array, "K *B D C"], variance: Float[Array, "K *B D C"]
+    ) -> Float[Array, "*B D C"]:
+        return central_chance(self.link, mean, variance)
 
     def cdf(
         self, y: Float[Array, "*B D"], f: Float[Array, "*B D C"], given: Given = None

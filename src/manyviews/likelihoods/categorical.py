@@ -10,9 +10,10 @@ from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray
 from ..errors import OptionError
 from ..parameters import parameter
 from .base import Given, Likelihood, Names, Start
-from .levels import frequencies, levels_of, refuse_unknown
+from .levels import frequencies, levels_of, refuse_unknown, stated
 from .quadrature import cubature, gauss_hermite, standard_nodes
 
+LEAST = 1e-12  # probability
 NEVER = -1e6  # function value of a level that a column does not have
 
 
@@ -28,7 +29,9 @@ class Categorical(Likelihood):
     levels: Float[Array, "D L"]
 
     def __init__(self, levels: ArrayLike | None = None):
-        self.levels = jnp.zeros((0, 2)) if levels is None else jnp.asarray(levels)
+        self.levels = (
+            jnp.zeros((0, 2)) if levels is None else jnp.atleast_2d(jnp.asarray(levels, float))
+        )
 
     @property
     def n_functions(self) -> int:
@@ -37,7 +40,7 @@ class Categorical(Likelihood):
     def used(self, n_columns: int) -> Bool[np.ndarray, "D C"]:
         return ~np.isnan(np.asarray(self.levels))
 
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         if self.levels.shape[0]:
@@ -46,7 +49,7 @@ class Categorical(Likelihood):
             levels_of(Y, view, columns)
 
     def start(self, Y: Float[np.ndarray, "N D"], given: Float[np.ndarray, "N D"] | None) -> Start:
-        levels = levels_of(Y)
+        levels = stated(self.levels, Y)
         share = frequencies(Y, levels)
         heights = np.log(np.where(share > 0, share, 1.0))
         counts = (share > 0).sum(axis=1, keepdims=True)
@@ -57,7 +60,7 @@ class Categorical(Likelihood):
         self, Y: Float[np.ndarray, "N D"], given: Float[np.ndarray, "N D"] | None
     ) -> Float[np.ndarray, "N E"]:
         """Indicators of the levels, side by side, each of unit variance."""
-        levels = np.asarray(self.levels) if self.levels.shape[0] else levels_of(Y)
+        levels = stated(self.levels, Y)
         share = frequencies(Y, levels)
         exists = share > 0
         spread = np.sqrt(np.where(exists, share * (1.0 - share), 1.0))
@@ -91,6 +94,12 @@ class Categorical(Likelihood):
         p, values = self.level_probabilities(f), jnp.nan_to_num(self.levels)
         mean = jnp.sum(p * values, axis=-1)
         return mean, jnp.maximum(jnp.sum(p * values**2, axis=-1) - mean**2, 0.0)
+
+    def central(
+        self, mean: Float[Array, "K *B D C"], variance: Float[Array, "K *B D C"]
+    ) -> Float[Array, "*B D C"]:
+        p = jax.lax.map(lambda part: self.probabilities(part[0], part[1]), (mean, variance))
+        return jnp.log(jnp.maximum(jnp.mean(p, axis=0), LEAST))
 
     def cdf(
         self, y: Float[Array, "*B D"], f: Float[Array, "*B D C"], given: Given = None

@@ -74,7 +74,7 @@ class Censored(Likelihood):
     def typical_given(self, n_columns: int) -> Float[Array, " D"] | None:
         return jnp.full(n_columns, EXACT)
 
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         if self.log:

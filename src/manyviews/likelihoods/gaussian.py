@@ -36,7 +36,7 @@ class GaussianNoise(Likelihood):
     def noise_variance(self) -> Float[Array, ""]:
         return jnp.mean(self.variances())
 
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         pass

@@ -11,7 +11,7 @@ from ..parameters import Parameter, parameter, positive
 from .base import Given, Likelihood, Names, Start
 from .bernoulli import Bernoulli, checked_link
 from .checks import refuse
-from .links import LINKS, mean_probability
+from .links import LINKS, central_chance, mean_probability
 from .poisson import log_normal_moments
 from .quadrature import gauss_hermite
 
@@ -36,7 +36,7 @@ class Hurdle(Likelihood):
     def n_functions(self) -> int:
         return 2
 
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         refuse(
@@ -97,6 +97,12 @@ class Hurdle(Likelihood):
     ) -> tuple[Float[Array, "*B D"], Float[Array, "*B D"]]:
         p = mean_probability(self.link, mean[..., 0], variance[..., 0])
         return _mixed(p, mean[..., 1], variance[..., 1] + self.noise.value)
+
+    def central(
+        self, mean: Float[Array, "K *B D C"], variance: Float[Array, "K *B D C"]
+    ) -> Float[Array, "*B D C"]:
+        chance = central_chance(self.link, mean[..., 0], variance[..., 0])
+        return jnp.stack([chance, jnp.mean(mean[..., 1], axis=0)], axis=-1)
 
     def cdf(
         self, y: Float[Array, "*B D"], f: Float[Array, "*B D C"], given: Given = None

@@ -1,7 +1,7 @@
 """The few values that columns of levels can take."""
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Array, Bool, Float
 
 from ..errors import DataError
 from .base import Names
@@ -25,6 +25,13 @@ def levels_of(Y: Float[np.ndarray, "N D"], view: str = "", columns: Names = None
     for row, values in zip(table, found, strict=True):
         row[: len(values)] = values
     return table
+
+
+def stated(levels: Float[Array, "_ _"], Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "D L"]:
+    """The levels that are stated, for one column or for all alike; else those that are there."""
+    if not levels.shape[0]:
+        return levels_of(Y)
+    return np.array(np.broadcast_to(np.asarray(levels), (Y.shape[1], levels.shape[1])))
 
 
 def known(Y: Float[np.ndarray, "N D"], levels: Float[np.ndarray, "D L"]) -> Bool[np.ndarray, "N D"]:

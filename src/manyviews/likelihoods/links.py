@@ -8,6 +8,8 @@ import jax.numpy as jnp
 from jax.scipy.special import log_ndtr, ndtr, ndtri
 from jaxtyping import Array, Float
 
+LEAST = 1e-12  # probability
+
 
 class Link(NamedTuple):
     """A cumulative distribution function F, symmetric around zero, with what is asked of it."""
@@ -56,3 +58,11 @@ def mean_probability(
     if link == "probit":
         return ndtr(mean / jnp.sqrt(1.0 + variance))
     return gauss_hermite(LINKS[link].cdf, mean, variance, n_nodes)
+
+
+def central_chance(
+    link: str, mean: Float[Array, "K *B"], variance: Float[Array, "K *B"]
+) -> Float[Array, "*B"]:
+    """F⁻¹ of ⟨F(f)⟩ over a mixture with parts along the first axis."""
+    p = jnp.mean(mean_probability(link, mean, variance), axis=0)
+    return LINKS[link].inverse(jnp.clip(p, LEAST, 1.0 - LEAST))

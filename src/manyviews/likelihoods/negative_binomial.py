@@ -13,7 +13,14 @@ from ..parameters import Parameter, parameter, positive
 from .base import Given, Likelihood, Names, Start
 from .checks import refuse_all_but_counts
 from .exposure import TOTAL, check_totals, log_exposure, typical_exposure
-from .poisson import FIRST_VARIANCE, log_normal_moments, log_rate, log_rates, working_counts
+from .poisson import (
+    FIRST_VARIANCE,
+    log_mean_rate,
+    log_normal_moments,
+    log_rate,
+    log_rates,
+    working_counts,
+)
 from .quadrature import gauss_hermite
 
 SIZES = (0.1, 1000.0)  # of a first guess
@@ -58,7 +65,7 @@ class NegativeBinomial(Likelihood):
         typical = typical_exposure(Y, self.exposure, beside)
         return NegativeBinomial(self.exposure, self.size.value, typical)
 
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         refuse_all_but_counts(Y, view, columns, rows, "negative_binomial")
@@ -108,6 +115,11 @@ class NegativeBinomial(Likelihood):
     ) -> tuple[Float[Array, "*B D"], Float[Array, "*B D"]]:
         rate, spread = log_normal_moments(log_rate(mean[..., 0], given), variance[..., 0])
         return rate, rate + (rate**2 + spread) / self.size.value + spread
+
+    def central(
+        self, mean: Float[Array, "K *B D C"], variance: Float[Array, "K *B D C"]
+    ) -> Float[Array, "*B D C"]:
+        return log_mean_rate(mean, variance)
 
     def cdf(
         self, y: Float[Array, "*B D"], f: Float[Array, "*B D C"], given: Given = None

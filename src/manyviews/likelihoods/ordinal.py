@@ -10,7 +10,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
 from ..parameters import Parameter, parameter, positive
 from .base import Given, Likelihood, Names, Start
 from .bernoulli import checked_link
-from .levels import frequencies, levels_of, refuse_unknown
+from .levels import frequencies, levels_of, refuse_unknown, stated
 from .links import LINKS, mean_probability
 
 FAR = 1e6  # in the place of infinity, which has no slope
@@ -26,6 +26,8 @@ class Ordinal(Likelihood):
     ----------
     link : {"logit", "probit"}
         F is logistic (proportional odds) or normal.
+    levels
+        The levels of all columns, or of each (NaN where one has fewer). Default: those in the data.
     """
 
     continuous: ClassVar[bool] = False
@@ -42,7 +44,9 @@ class Ordinal(Likelihood):
         gaps: ArrayLike = 1.0,
     ):
         self.link = checked_link(link)
-        self.levels = jnp.zeros((0, 2)) if levels is None else jnp.asarray(levels)
+        self.levels = (
+            jnp.zeros((0, 2)) if levels is None else jnp.atleast_2d(jnp.asarray(levels, float))
+        )
         self.first, self.gaps = parameter(first), positive(gaps)
 
     def cuts(self) -> Float[Array, "D E"]:
@@ -54,7 +58,7 @@ class Ordinal(Likelihood):
         return jnp.pad(jnp.pad(inner, ((0, 0), (1, 0)), constant_values=-FAR), ((0, 0), (0, 1)),
                        constant_values=FAR)  # fmt: skip
 
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         if self.levels.shape[0]:
@@ -63,7 +67,7 @@ class Ordinal(Likelihood):
             levels_of(Y, view, columns)
 
     def start(self, Y: Float[np.ndarray, "N D"], given: Float[np.ndarray, "N D"] | None) -> Start:
-        levels = levels_of(Y)
+        levels = stated(self.levels, Y)
         below = np.cumsum(frequencies(Y, levels), axis=1)[:, :-1]
         cuts = np.asarray(LINKS[self.link].inverse(jnp.asarray(np.clip(below, 1e-6, 1 - 1e-6))))
         gaps = np.maximum(np.diff(cuts, axis=1), 1e-3)
@@ -74,7 +78,7 @@ class Ordinal(Likelihood):
         self, Y: Float[np.ndarray, "N D"], given: Float[np.ndarray, "N D"] | None
     ) -> Float[np.ndarray, "N D"]:
         """The middle, on the scale of F, of the probabilities that a level covers."""
-        levels = np.asarray(self.levels) if self.levels.shape[0] else levels_of(Y)
+        levels = stated(self.levels, Y)
         share = frequencies(Y, levels)
         middle = np.clip(np.cumsum(share, axis=1) - 0.5 * share, 1e-6, 1 - 1e-6)
         scores = np.asarray(LINKS[self.link].inverse(jnp.asarray(middle)))

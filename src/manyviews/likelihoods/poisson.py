@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import gammaincc, gammaln, xlogy
+from jax.scipy.special import gammaincc, gammaln, logsumexp, xlogy
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from ..parameters import parameter
@@ -55,7 +55,7 @@ class Poisson(Likelihood):
         """The same with the typical exposure of these data."""
         return Poisson(self.exposure, typical_exposure(Y, self.exposure, beside))
 
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         refuse_all_but_counts(Y, view, columns, rows, "poisson")
@@ -98,6 +98,11 @@ class Poisson(Likelihood):
         rate, spread = log_normal_moments(log_rate(mean[..., 0], given), variance[..., 0])
         return rate, rate + spread
 
+    def central(
+        self, mean: Float[Array, "K *B D C"], variance: Float[Array, "K *B D C"]
+    ) -> Float[Array, "*B D C"]:
+        return log_mean_rate(mean, variance)
+
     def cdf(
         self, y: Float[Array, "*B D"], f: Float[Array, "*B D C"], given: Given = None
     ) -> Float[Array, "*B D"]:
@@ -132,6 +137,11 @@ def working_counts(
 ) -> Float[np.ndarray, "N D"]:
     """log(1 + count), counts divided by their exposures."""
     return np.log1p(Y if given is None else Y / np.exp(given))
+
+
+def log_mean_rate(mean: Float[Array, "K *B"], variance: Float[Array, "K *B"]) -> Float[Array, "*B"]:
+    """Logarithm of ⟨e^f⟩ over a mixture with parts along the first axis."""
+    return logsumexp(mean + 0.5 * variance, axis=0) - jnp.log(mean.shape[0])
 
 
 def log_normal_moments(

@@ -38,7 +38,7 @@ class StudentT(Likelihood):
         """Degrees of freedom."""
         return LEAST_DEGREES + self.degrees.value
 
-    def check(
+    def check_data(
         self, Y: Float[np.ndarray, "N D"], view: str, columns: Names = None, rows: Names = None
     ) -> None:
         pass

@@ -21,7 +21,7 @@ class Observations(eqx.Module):
     """
 
     values: Float[Array, "N D"]
-    """The data, with some value of the column where one is missing."""
+    """The data, with some value that there can be where one is missing."""
     mask: Float[Array, "N D"]
     given: Float[Array, "N D"] | None
     nodes: Float[Array, "N K Q"] | None
@@ -74,11 +74,11 @@ def make_observations(
     """Arrange a table (NaN = missing) for training; see :func:`split_table`."""
     Y, given = split_table(table, likelihood)
     seen = ~np.isnan(Y)
-    first = np.take_along_axis(Y, seen.argmax(axis=0)[None], axis=0)
+    known = likelihood.start(Y, given).likelihood  # knows its levels
     patterns, place = unique_patterns(seen.T)
     gaussian = isinstance(likelihood, GaussianNoise)
     return Observations(
-        values=jnp.asarray(np.where(seen, Y, first)),
+        values=jnp.asarray(np.where(seen, Y, known.some_value())),
         mask=jnp.asarray(seen, jnp.float64),
         given=None if given is None else jnp.asarray(given),
         nodes=None if gaussian else jnp.asarray(row_nodes(len(Y), n_dimensions, log2_nodes, seed)),

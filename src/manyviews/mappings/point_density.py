@@ -21,10 +21,9 @@ def rows_at_points(
     """Log p(y_n | x_sn) over the observed columns, which are independent given x."""
     if isinstance(posterior, StochasticPosterior):
         Y, beside = split_table(table, posterior.likelihood)
-        levels = posterior.likelihood.level_values()
-        other = 1.0 if levels is None else np.asarray(levels)[:, 0]
+        other = posterior.likelihood.some_value()
     else:
-        Y, beside, other = table, None, 0.0
+        Y, beside, other = table, None, np.zeros(())
     given = None if beside is None else jnp.asarray(beside)
     seen = ~np.isnan(Y)
     y, mask = jnp.asarray(np.where(seen, Y, other)), jnp.asarray(seen, jnp.float64)

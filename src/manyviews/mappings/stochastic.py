@@ -97,7 +97,7 @@ class StochasticGP(Mapping):
         value, jitter = self.data_term(q, outputs, self.mean.value, self.covariances())
         return Evidence(outputs.scale * value - self.kl(), jitter)
 
-    def posterior(self, q: Gaussian, outputs: Observations) -> StochasticPosterior:
+    def posterior(self, q: Gaussian, outputs: Observations | None = None) -> StochasticPosterior:
         Z = self.inducing.value
         L, _ = safe_cholesky(self.kernel.gram(Z), self.jitter)
         inverse = solve_triangular(L, jnp.eye(L.shape[0]), lower=True)

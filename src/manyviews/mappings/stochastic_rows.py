@@ -66,12 +66,10 @@ def _(
 ) -> NodeRows:
     Y, given = split_table(np.where(observed, filled, np.nan), posterior.likelihood)
     seen = ~np.isnan(Y)
-    levels = posterior.likelihood.level_values()
-    other = 1.0 if levels is None else np.asarray(levels)[:, 0]  # any value that there can be
     nodes, _ = symmetric_sample(posterior.Z.shape[1], NODES_LOG2)
     return NodeRows(
         posterior=posterior,
-        values=jnp.asarray(np.where(seen, Y, other)),
+        values=jnp.asarray(np.where(seen, Y, posterior.likelihood.some_value())),
         mask=jnp.asarray(seen, jnp.float64),
         given=None if given is None else jnp.asarray(given),
         nodes=jnp.asarray(nodes),

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._runtime import single_threaded_blas
-from ..expectations import Gaussian, psi1
+from ..expectations import Gaussian
+from ..inference.many_minima import minimise_rows
 from ..mappings import StochasticPosterior
 from ..mappings.observations import split_table
 from .prediction import pad
@@ -42,15 +43,19 @@ def value_quantiles(
 def share_of_deviance(
     posterior: StochasticPosterior, q: Gaussian, table: Float[np.ndarray, "N E"]
 ) -> float:
-    """1 - Σ d(y, ⟨f⟩) / Σ d(y, offset) over the observed values, d the deviance."""
+    """1 - Σ d(y, f) / Σ d(y, constant) over the observed values, d the deviance.
+
+    f has the predicted rate, probability or mean; the constants of the columns are the best ones.
+    """
     Y, given = split_table(table, posterior.likelihood)
-    levels = posterior.likelihood.level_values()
-    other = 1.0 if levels is None else np.asarray(levels)[:, 0]
+    other = posterior.likelihood.some_value()
     seen = ~np.isnan(Y)
     known = None if given is None else jnp.asarray(given)
     with single_threaded_blas():
-        left, all_of_it = _deviances(posterior, q, jnp.asarray(np.where(seen, Y, other)), known)
-    return 1.0 - float(np.sum(np.asarray(left)[seen]) / np.sum(np.asarray(all_of_it)[seen]))
+        left, constant = _deviances(
+            posterior, q, jnp.asarray(np.where(seen, Y, other)), jnp.asarray(seen, float), known
+        )
+    return 1.0 - float(left) / float(constant)
 
 
 @eqx.filter_jit
@@ -75,9 +80,17 @@ def _deviances(
     posterior: StochasticPosterior,
     q: Gaussian,
     y: Float[Array, "N D"],
+    mask: Float[Array, "N D"],
     given: Float[Array, "N D"] | None,
 ) -> tuple[Array, Array]:
-    offset = jnp.broadcast_to(posterior.offset, (len(y), *posterior.offset.shape))
-    moved = (psi1(posterior.kernel, posterior.Z, q) @ posterior.weights).reshape(offset.shape)
-    kind = posterior.likelihood
-    return kind.deviance(y, offset + moved, given), kind.deviance(y, offset, given)
+    """Summed deviance of the predictions, and of the best constants."""
+    kind, shape = posterior.likelihood, (len(y), *posterior.offset.shape)
+    left = kind.deviance(y, kind.central(*posterior.parts(q)), given)
+
+    def of_constants(f: Float[Array, "D C"]) -> Float[Array, " D"]:
+        found = kind.deviance(y, jnp.broadcast_to(f, shape), given)
+        return jnp.sum(mask * found, axis=0) / jnp.sum(mask, axis=0)
+
+    start = posterior.offset
+    best = minimise_rows(of_constants, start, jnp.ones_like(start), tolerance=1e-5)[1]
+    return jnp.sum(mask * left), jnp.sum(best * jnp.sum(mask, axis=0))

@@ -34,11 +34,11 @@ class Kinds(NamedTuple):
     words: dict[str, str]
 
 
-def choose_kinds(found: Aligned, asked: Sequence[str | Likelihood]) -> Kinds:
+def choose_kinds(found: Aligned, asked: Sequence[str | Likelihood | None]) -> Kinds:
     """Decide on a likelihood for every view, and refuse data that are not of its kind.
 
-    ``"auto"`` looks at the table. A view that is told to be Gaussian and does not look it raises a
-    warning.
+    ``"auto"`` looks at the table. A view that does not look Gaussian raises a warning if it is told
+    to be; if nothing is said about it (None) the doubts are among the words.
     """
     likelihoods, words = [], {}
     for name, table, columns, kind in zip(
@@ -47,11 +47,11 @@ def choose_kinds(found: Aligned, asked: Sequence[str | Likelihood]) -> Kinds:
         if isinstance(kind, str) and kind == "auto":
             guess = guess_kind(table)
             kind, words[name] = guess.kind, str(guess)
-        elif isinstance(kind, str) and kind == GAUSSIAN:
-            words[name] = kind
+        elif kind is None or (isinstance(kind, str) and kind == GAUSSIAN):
+            told, kind = kind is not None, GAUSSIAN
             doubts = gaussian_doubts(table)
-            if doubts:
-                words[name] = f"{kind}, as told; but {doubts}"
+            words[name] = f"{kind}; but {doubts}" if doubts else kind
+            if doubts and told:
                 warnings.warn(
                     f"view {name!r} is fitted as Gaussian, but has {doubts}; "
                     "likelihood='auto' decides by the data",
@@ -60,7 +60,7 @@ def choose_kinds(found: Aligned, asked: Sequence[str | Likelihood]) -> Kinds:
                 )
         made = None if kind == GAUSSIAN else likelihood_from(kind)
         if made is not None:
-            made.check(table, name, columns, found.samples)
+            made.check_data(table, name, columns, found.samples)
             words.setdefault(name, kind_of(made))
         likelihoods.append(made)
     return Kinds(tuple(likelihoods), words)

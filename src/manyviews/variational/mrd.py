@@ -15,7 +15,7 @@ from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
-from ..options import ARRAY, BOOLEAN, BY_VIEW, instance_of, one_of
+from ..options import ARRAY, BOOLEAN, BY_VIEW, NONE, instance_of, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names, by_view
 from .engine import VariationalEngine
@@ -60,12 +60,13 @@ class MRD(ViewsModel):
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
     split_columns : bool, default=False
         Make every column a view of its own (000 §5.6); see :meth:`per_column`.
-    likelihood : str, Likelihood or dict by view, default="gaussian"
-        The kind of data: ``"gaussian"``, ``"gaussian_per_column"`` (one noise per column),
-        ``"student_t"`` (outliers), ``"bernoulli"`` (0 and 1), ``"ordinal"``, ``"categorical"``,
-        ``"poisson"`` and ``"negative_binomial"`` (counts), ``"hurdle"`` (zero or positive),
-        ``"censored"``, ``"censored_lognormal"``, or an object of :mod:`manyviews.likelihoods`
-        such as ``Binomial(trials="coverage")``, whose table of trials comes among the views.
+    likelihood : str, Likelihood or dict by view, optional
+        The kind of data: ``"gaussian"`` (the default), ``"gaussian_per_column"`` (one noise per
+        column), ``"student_t"`` (outliers), ``"bernoulli"`` (0 and 1), ``"ordinal"``,
+        ``"categorical"``, ``"poisson"`` and ``"negative_binomial"`` (counts), ``"hurdle"`` (zero or
+        positive), ``"censored"``, ``"censored_lognormal"``, or an object of
+        :mod:`manyviews.likelihoods` such as ``Binomial(trials="coverage")``, whose table of trials
+        comes among the views.
         ``"auto"`` decides by the data; ``fit_info_.kinds`` says what it took them for, and why.
         Views that are not Gaussian are not scaled, and predictions of them are rates,
         probabilities or expected levels.
@@ -123,7 +124,7 @@ class MRD(ViewsModel):
         "missing": (MISSING,),
         "init": (one_of("concatenated", "separate", "canonical", "random"), ARRAY),
         "split_columns": (BOOLEAN,),
-        "likelihood": (instance_of(str, Likelihood), BY_VIEW),
+        "likelihood": (instance_of(str, Likelihood), BY_VIEW, NONE),
     }
     engine_: VariationalEngine
     likelihoods_: dict[str, Likelihood | None]
@@ -141,7 +142,7 @@ class MRD(ViewsModel):
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         split_columns: bool = False,
-        likelihood: str | Likelihood | dict[str, str | Likelihood] = "gaussian",
+        likelihood: str | Likelihood | dict[str, str | Likelihood] | None = None,
         evidence_power: float | str | dict[str, float | str] = 1.0,
         missing: str = "auto",
         signal_check: str = "auto",
@@ -220,7 +221,7 @@ class MRD(ViewsModel):
     # ------------------------------------------------------------------ kinds of data
 
     def _take_kinds(self, found: Aligned) -> Aligned:
-        asked = by_view(self.likelihood, "likelihood", "gaussian", found.names)
+        asked = by_view(self.likelihood, "likelihood", None, found.names)
         extra = beside_names(asked)
         names = [name for name in found.names if name not in extra]
         own = [kind for name, kind in zip(found.names, asked, strict=True) if name not in extra]
@@ -233,7 +234,7 @@ class MRD(ViewsModel):
             kind = getattr(self.engine_.posteriors[place], "likelihood", None)
             if kind is not None:
                 view = found.names.index(name)
-                kind.check(found.tables[view], name, found.columns[view], found.samples)
+                kind.check_data(found.tables[view], name, found.columns[view], found.samples)
         return paired(found, self.likelihoods_, required=False)
 
     def _scaling_choices(self) -> list[Any]:
