@@ -15,8 +15,8 @@ from manyviews._runtime import single_threaded_blas
 from manyviews.mixtures.chains import first_state
 from manyviews.mixtures.gibbs import SweepOptions, run_sweeps
 from manyviews.mixtures.hierarchy import make_prior
+from manyviews.mixtures.mixture_em import kmeans_labels, local_pcca
 from manyviews.mixtures.numbers import as_seed, split
-from manyviews.mixtures.starts import kmeans_labels, local_pcca
 
 from .report import Report
 from .timing import Times

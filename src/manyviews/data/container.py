@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from ..errors import DataError
+from .alignment import Aligned, as_views
 from .times import aligned_to
-from .views import Aligned, as_views
 
 
 class Views(Mapping[str, Any]):

@@ -1,4 +1,4 @@
-"""Kernel CCA: centred, regularised, with variates of new samples (001 §2.5.5)."""
+"""Kernel CCA: centred, regularised, with variates of new samples [Leen08, §2.5.5]."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import OptionError
 from ..io import register_record
 from ..options import BY_VIEW, number, one_of
-from .canonical import CanonicalModel
 from .canonical_engine import Projection
+from .cca import CanonicalModel
 from .closed_form import canonical_directions
-from .fitting import VIEWS
+from .estimators import VIEWS
 
 NULL_SPACE = 1e-10  # of a kernel's largest eigenvalue; below, a direction is rounding error
 

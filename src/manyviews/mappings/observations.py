@@ -5,9 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ..data.patterns import distinct_patterns
 from ..likelihoods import GaussianNoise, Likelihood
 from ..likelihoods.quadrature import symmetric_sample
-from .patterns import unique_patterns
 
 FEWEST_LOG2 = 3  # half of the nodes of a row, if there are few dimensions
 
@@ -75,7 +75,7 @@ def make_observations(
     Y, given = split_table(table, likelihood)
     seen = ~np.isnan(Y)
     known = likelihood.start(Y, given).likelihood  # knows its levels
-    patterns, place = unique_patterns(seen.T)
+    patterns, place = distinct_patterns(seen.T)
     gaussian = isinstance(likelihood, GaussianNoise)
     return Observations(
         values=jnp.asarray(np.where(seen, Y, known.some_value())),

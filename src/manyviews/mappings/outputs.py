@@ -12,8 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int
 
+from ..data.patterns import distinct_patterns
 from .observations import Observations
-from .patterns import unique_patterns
 
 MAX_EXACT_PATTERNS = 16
 
@@ -73,7 +73,7 @@ def make_outputs(
     """Arrange a data matrix (NaN = missing) for training."""
     observed = ~np.isnan(Y)
     filled = np.where(observed, Y, 0.0)
-    patterns, group = unique_patterns(observed.T)
+    patterns, group = distinct_patterns(observed.T)
     if missing == "shared" or (missing == "auto" and len(patterns) > MAX_EXACT_PATTERNS):
         return _scattered(filled, observed)
     blocks = [filled[:, group == g] for g in range(len(patterns))]
@@ -88,7 +88,7 @@ def make_outputs(
 
 
 def gram_factor(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:
-    """Return R with RRᵀ = YYᵀ and at most N columns (002 §3.4, 000 §4.3)."""
+    """Return R with RRᵀ = YYᵀ and at most N columns [BGPLVM16, §3.4; MRD21, §4.3]."""
     n_rows, n_columns = Y.shape
     if n_columns <= n_rows:
         return Y

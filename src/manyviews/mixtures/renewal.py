@@ -1,21 +1,20 @@
-"""A component's parameters drawn anew given its samples: one Gibbs step for μ, A and W in turn."""
+"""Gibbs steps: μ, A and W of a component given its samples, and x given the components."""
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float, Int
 
+from ..linalg import map_factorising
 from . import conditionals as given
 from .draws import (
     bartlett,
-    chi_square_shapes,
     gaussian,
-    log_chi_square,
-    log_gamma,
+    log_chi_squares,
     wishart_factor,
 )
-from .hierarchy import Components, Hyper, n_normals
+from .hierarchy import Components, Hyper, Tables, n_normals
 from .numbers import Tape, normals, split
 
 
@@ -34,11 +33,7 @@ def draw_numbers(
     seeds, K = split(seed), len(counts)
     sizes = [len(hyper.lam) for hyper in hypers]
     tape = Tape(normals(seeds[0], K * sum(n_normals(hyper) for hyper in hypers)))
-    shapes = [
-        chi_square_shapes(counts + hyper.beta, m) for hyper, m in zip(hypers, sizes, strict=True)
-    ]
-    gammas = log_gamma(seeds[1], jnp.concatenate(shapes, axis=1))
-    chi = jnp.split(log_chi_square(gammas), np.cumsum(sizes)[:-1], axis=1)
+    chi = log_chi_squares(seeds[1], [counts + hyper.beta for hyper in hypers], sizes)
     found = []
     for hyper, chi_square in zip(hypers, chi, strict=True):
         m, q = hyper.gamma.shape
@@ -69,3 +64,26 @@ def renewed(numbers: Numbers, old: Components, sums: given.Sums, hyper: Hyper) -
     factor, log_det = wishart_factor(numbers.T, wishart.inverse_scale)
     W = given.loadings_given_rest(sums, mu, factor @ factor.T, hyper).draw(numbers.loadings)
     return Components(mu, factor, log_det, W)
+
+
+def draw_latents(
+    components: tuple[Components, ...],
+    c: Int[Array, " N"],
+    Y: Tables,
+    normal: Float[Array, "N q"],
+) -> Float[Array, "N q"]:
+    """x_n given its component and all of its views, from standard normal numbers."""
+    precision, gains = given.latent_given_rest(components)
+    inverse = map_factorising(_inverse_factor, precision, len(precision))[c]
+    linear = sum(
+        jnp.einsum("nmq,nm->nq", gain[c], table - own.mu[c])
+        for gain, table, own in zip(gains, Y, components, strict=True)
+    )
+    half = jnp.einsum("nqr,nr->nq", inverse, linear) + normal
+    return jnp.einsum("nrq,nr->nq", inverse, half)
+
+
+def _inverse_factor(precision: Float[Array, "q q"]) -> Float[Array, "q q"]:
+    """L⁻¹ with LLᵀ the precision."""
+    L = jnp.linalg.cholesky(precision)
+    return solve_triangular(L, jnp.eye(len(L)), lower=True)

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eigh
 
+from ..data.patterns import mean_filled
 from ..errors import DegenerateCovarianceWarning, OptionError
 from ..inference.search import Search
 from ..io import register_record
@@ -29,7 +30,7 @@ DEGENERATE = 1.1  # times what the prior alone leaves
 
 @register_record
 class GPLVMCCA(ViewsModel):
-    """A nonlinear probabilistic CCA (001 chapter 3).
+    """A nonlinear probabilistic CCA [Leen08, chapter 3].
 
     vec Y⁽ᵏ⁾ ~ N(0, Ψ_k ⊗ K_k),  K_k = k_k(X, X) + I/β_k,  x_n ~ N(0, I): what varies within a
     view goes into its full covariance Ψ_k, so that the points are left with what the views share.
@@ -222,7 +223,7 @@ def prior_covariance(
     A prior of weight w per sample leaves at least w S₀ / (1 + w) of noise, so at least r.
     """
     there = Y[~np.isnan(Y).all(axis=1)]
-    filled = np.where(np.isnan(there), np.nanmean(there, axis=0), there)
+    filled = mean_filled(there)
     D = Y.shape[1]
     least = ridge_of(filled, LEAST_RIDGE)
     r = sparing_ridge(filled) if isinstance(ridge, str) else max(ridge_of(filled, ridge), least)

@@ -9,6 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import Scaling, When, as_when, check_training_columns, check_values
+from ..data.alignment import unmasked
 from ..fitted.explain import variance_explained
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, refuse_both
 
@@ -129,7 +130,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         Parameters
         ----------
         method : {"auto", "augmented", "fixed"}
-            Of variational models, whose density is F(Y, y*) - F(Y) (002 eq. 36):
+            Of variational models, whose density is F(Y, y*) - F(Y) [BGPLVM16, eq. 36]:
             ``"augmented"`` lets the new row revise q(U), as the equation has it; ``"fixed"``
             keeps q(U) of the training data, which gives a lower number. ``"auto"`` is
             ``"augmented"`` unless scattered missing training values rule it out. Rows with
@@ -183,7 +184,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> Any:
-        """Rows at other times of a training sequence, from the time stamps alone (002 §4.2).
+        """Rows at other times of a training sequence, from the time stamps alone [BGPLVM16, §4.2].
 
         Before, between or after the training rows. With ``n_samples``, trajectories of shape
         (n_samples, n_times, n_features) whose latent paths are drawn jointly over time.
@@ -222,7 +223,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
 
     def _check(self, X: Any, reset: bool, empty_rows: bool) -> Float[np.ndarray, "N D"]:
         Y = validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_all_finite=False,
+            self, unmasked(X), reset=reset, dtype=np.float64, ensure_all_finite=False,
             ensure_min_samples=MIN_SAMPLES if reset else 1,
         )  # fmt: skip
         rows = X.index if isinstance(X, pd.DataFrame) else None

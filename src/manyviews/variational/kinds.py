@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,7 +79,7 @@ def paired(
     """The views with the tables that belong to them at their right, and without these as views."""
     extra = beside_names(list(likelihoods.values()))
     kept = [name for name in found.names if name not in extra]
-    views = found.select(kept)
+    views = picked(found, kept)
     tables = []
     for name, table, columns in zip(views.names, views.tables, views.columns, strict=True):
         kind = likelihoods.get(name)
@@ -87,7 +88,15 @@ def paired(
             _check_beside(kind, table, beside, name, columns, found.samples, required)
             table = np.concatenate([table, beside], axis=1)
         tables.append(table)
-    return Aligned(views.names, tuple(tables), views.columns, views.samples, views.labelled)
+    return replace(views, tables=tuple(tables))
+
+
+def picked(found: Aligned, names: Sequence[str]) -> Aligned:
+    """Some of the views."""
+    places = [found.names.index(name) for name in names]
+    tables = tuple(found.tables[p] for p in places)
+    columns = tuple(found.columns[p] for p in places)
+    return replace(found, names=tuple(names), tables=tables, columns=columns)
 
 
 def relative(kind: Likelihood | None, table: Float[np.ndarray, "N E"]) -> Likelihood | None:
