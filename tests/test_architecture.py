@@ -19,6 +19,7 @@ ORDER = [
     {"parameters", "linalg"},
     {"kernels"},
     {"expectations"},
+    {"likelihoods"},
     {"latent"},
     {"mappings"},
     {"inference"},

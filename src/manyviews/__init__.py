@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import errors, kernels, linear, points
+    from . import errors, kernels, likelihoods, linear, points
     from .catalogue import load
     from .composed import AutoregressiveGP, GenerativeClassifier, MRDClassifier
     from .data import Views
@@ -26,7 +26,7 @@ HOMES = {
     "mixtures": ("DirichletPCCA", "MixturePCCA"),
     "variational": ("CGPDS", "MRD", "BayesianGPLVM", "McGPDS", "UncertainGPRegressor"),
 }
-ROOMS = ("errors", "kernels", "linear", "points")
+ROOMS = ("errors", "kernels", "likelihoods", "linear", "points")
 
 __all__ = [
     "CGPDS",
@@ -45,6 +45,7 @@ __all__ = [
     "__version__",
     "errors",
     "kernels",
+    "likelihoods",
     "linear",
     "load",
     "points",

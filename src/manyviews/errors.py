@@ -45,6 +45,10 @@ class ConvergenceWarning(ManyviewsWarning):
     """Optimisation ended before its convergence test was met."""
 
 
+class KindWarning(ManyviewsWarning):
+    """A view is fitted as another kind of data than it looks like."""
+
+
 class ConstantColumnWarning(ManyviewsWarning):
     """Some columns are constant: allowed, but they tell the model nothing."""
 

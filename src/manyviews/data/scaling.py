@@ -6,7 +6,7 @@ from typing import Literal, Self
 import numpy as np
 from jaxtyping import Float
 
-ScalingChoice = Literal["view", "column", "none"]
+ScalingChoice = Literal["view", "column", "none", "as is"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,12 @@ class Scaling:
 
     @classmethod
     def fit(cls, Y: Float[np.ndarray, "N D"], choice: ScalingChoice) -> Self:
-        """Centre every column; scale by one number per view, by column, or not at all."""
+        """Centre every column; scale by one number per view, by column, or not at all.
+
+        ``"as is"`` neither centres nor scales: counts, levels and the like keep their values.
+        """
+        if choice == "as is":
+            return cls(np.zeros(Y.shape[1]), np.ones(Y.shape[1]))
         centre = np.nanmean(Y, axis=0)
         scale = np.ones(Y.shape[1])
         if choice == "view":

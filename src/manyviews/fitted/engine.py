@@ -25,6 +25,7 @@ Tables = Sequence[Float[np.ndarray, "N _"]]
 
 Spread = Literal["variance", "covariance"] | None
 
+QUANTILE_DRAWS = 2000  # of which a 5 % quantile holds 5 % ± 0.5 %
 NUDGE = 1e-3  # of a dimension's spread, for slopes by finite differences
 
 
@@ -123,6 +124,32 @@ class Engine(ABC):
             slope = (ends[0] - ends[1]) / (2.0 * step[dimension])
             found.append(np.sqrt(np.mean(slope**2, axis=0)) * size)
         return np.stack(found, axis=1)
+
+    def explained(self, view: int, q: Positions) -> float:
+        """Share of a view's variance that the positions explain: 1 - ‖Y - f(q)‖²/‖Y‖².
+
+        For kinds of data that are not Gaussian, the share of the deviance: with d(y, f) =
+        2 [max log p(y | ·) - log p(y | f)] it is 1 - Σ d(y, f(q)) / Σ d(y, constant), f(q) having
+        the predicted rate or probability. For Gaussian noise it is the same.
+        """
+        Y = self.data[view]
+        fitted = q.mix(self.moments(view, q)[0])[0]
+        return 1.0 - float(np.nansum((Y - fitted) ** 2) / np.nansum(Y**2))
+
+    def quantiles(
+        self, view: int, q: Positions, probabilities: Sequence[float], rng: np.random.RandomState
+    ) -> Float[np.ndarray, "P N D"]:
+        """Values that are not exceeded with these probabilities, from draws."""
+        (drawn,) = self.draw([view], q, QUANTILE_DRAWS, rng)
+        return np.quantile(drawn, probabilities, axis=0)
+
+    def probabilities(self, view: int, q: Positions) -> Float[np.ndarray, "N D L"]:
+        """Probabilities of the levels of a view that has levels."""
+        raise OptionError("this view has no levels: ask for its mean, its quantiles or draws")
+
+    def levels(self, view: int) -> Float[np.ndarray, "D L"] | None:
+        """The levels of a view's columns, NaN where a column has fewer; None if it has none."""
+        return None
 
     def modes(
         self, view: int, q: Positions, n_modes: int

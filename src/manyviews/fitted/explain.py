@@ -7,7 +7,6 @@ from jaxtyping import Float
 
 from ..errors import OptionError
 from .engine import Engine
-from .positions import Positions
 
 
 def variance_explained(
@@ -17,19 +16,20 @@ def variance_explained(
 
     Let f_S(x) = ⟨f(x)⟩ with the dimensions outside S unknown, i.e. drawn from their overall
     distribution N(mean, variance) over the samples, and R²(S) = 1 - ‖Y - f_S‖²/‖Y‖² over the
-    observed values. ``"lost"`` is R²(all) - R²(all but q): what is lost when q is not known.
-    ``"alone"`` is R²({q}): what q tells by itself. For an additive map the two agree and add
-    up to the total; where dimensions interact, "lost" counts the interaction for each of
-    them and "alone" for none.
+    observed values; for data of other kinds the deviance takes the place of the squared error (see
+    :meth:`~manyviews.fitted.Engine.explained`). ``"lost"`` is R²(all) - R²(all but q): what is
+    lost when q is not known. ``"alone"`` is R²({q}): what q tells by itself. For an
+    additive map the two agree and add up to the total; where dimensions interact, "lost" counts
+    the interaction for each of them and "alone" for none.
     """
     if kind not in {"lost", "alone"}:
         raise OptionError(f"kind must be 'lost' or 'alone', got {kind!r}")
     q = engine.positions
-    total = _r_squared(engine, view, q)
+    total = engine.explained(view, q)
     shares = []
     for dimension in range(q.mean.shape[1]):
         alone = np.arange(q.mean.shape[1]) == dimension
-        part = _r_squared(engine, view, q.without(~alone if kind == "lost" else alone))
+        part = engine.explained(view, q.without(~alone if kind == "lost" else alone))
         shares.append(total - part if kind == "lost" else part)
     return np.array(shares), total
 
@@ -38,10 +38,4 @@ def variance_explained_by(engine: Engine, view: int, dimensions: Sequence[int]) 
     """R²(S) of a set of dimensions, the others being unknown."""
     q = engine.positions
     known = np.isin(np.arange(q.mean.shape[1]), dimensions)
-    return _r_squared(engine, view, q.without(known))
-
-
-def _r_squared(engine: Engine, view: int, q: Positions) -> float:
-    Y = engine.data[view]
-    fitted = q.mix(engine.moments(view, q)[0])[0]
-    return 1.0 - float(np.nansum((Y - fitted) ** 2) / np.nansum(Y**2))
+    return engine.explained(view, q.without(known))

@@ -1,6 +1,6 @@
 """The records of the core that may stand in a model file."""
 
-from .. import kernels
+from .. import kernels, likelihoods
 from ..data import Scaling, When
 from ..expectations import Gaussian
 from ..inference.bound import Model
@@ -28,6 +28,8 @@ from ..mappings import (
     PointPosterior,
     PrunedGP,
     SparseGP,
+    StochasticGP,
+    StochasticPosterior,
 )
 from ..mappings.stack import Stack
 from ..parameters import Parameter
@@ -72,5 +74,17 @@ for kind in (
     CollaborativePosterior,
     PointPosterior,
     Stack,
+    StochasticGP,
+    StochasticPosterior,
+    likelihoods.GaussianNoise,
+    likelihoods.StudentT,
+    likelihoods.Bernoulli,
+    likelihoods.Binomial,
+    likelihoods.Categorical,
+    likelihoods.Ordinal,
+    likelihoods.Poisson,
+    likelihoods.NegativeBinomial,
+    likelihoods.Hurdle,
+    likelihoods.Censored,
 ):
     register_record(kind)

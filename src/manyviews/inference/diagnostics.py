@@ -44,6 +44,8 @@ class FitInfo:
         The final bound of every restart.
     converged, interrupted : bool
         Whether the convergence test was met; whether the user stopped the fit.
+    kinds : dict of str by view
+        The kind of data that each view was taken for and, where that was left open, why.
     """
 
     bound_trace: Float[np.ndarray, " T"] = field(default_factory=lambda: np.empty(0))
@@ -60,6 +62,7 @@ class FitInfo:
     restart_bounds: list[float] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
+    kinds: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of_trace(

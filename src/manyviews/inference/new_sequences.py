@@ -51,6 +51,7 @@ def infer_sequences(
     coupled: bool = True,
     n_neighbours: int = 10,
     flow_weight: float = 0.0,
+    looks: tuple[Tables, Tables] | None = None,
 ) -> NewPoints:
     """Infer q(X*) of new rows at given inputs, in new sequences or in those trained on.
 
@@ -62,6 +63,8 @@ def infer_sequences(
         False treats rows as independent given the training rows: faster, less exact.
     flow_weight
         How much it counts, besides the prior over time, how training sequences moved on.
+    looks
+        New and training rows on scales on which they can be compared. Default: as they are.
     """
     trained = np.asarray(latent.sequences.code)
     touched = np.flatnonzero(np.isin(trained, code))
@@ -74,7 +77,8 @@ def infer_sequences(
         return NewPoints(prior, nothing, prior[:, None], nothing[:, None])
     prior = marginals(future)[last]
     powers = [1.0] * len(rows) if powers is None else powers
-    starts, train = nearest_rows(rows, data, n_neighbours), marginals(latent)
+    new_look, old_look = (rows, data) if looks is None else looks
+    starts, train = nearest_rows(new_look, old_look, n_neighbours), marginals(latent)
     alone = infer_new_points(
         prior, train, posteriors, rows, starts,
         parts=parts, powers=powers, n_optimised=n_optimised,
@@ -99,7 +103,7 @@ def infer_sequences(
                 bound.start(target, weights * np.broadcast_to(precision, target.shape)), SCREENING
             )
             for target, precision in _starting_paths(
-                latent, train, alone, prior, starts, rows, data, inputs, code
+                latent, train, alone, prior, starts, new_look, old_look, inputs, code
             )
         ]
         kept = _best(begun, max(KEPT if len(code) < LONG else 2, n_optimised or 1))

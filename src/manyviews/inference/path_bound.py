@@ -152,7 +152,7 @@ def _negative_bound(x: Float[Array, " V"], context: Any) -> tuple[Array, Float[A
         seen = q[..., latent.dimensions(view)]
         begin, parts = 0, []
         for chunk in chunks:
-            size = chunk.linear.shape[0]
+            size = chunk.n_rows
             parts.append(chunk(seen[begin : begin + size]))
             begin += size
         shares += counted * jnp.concatenate(parts)

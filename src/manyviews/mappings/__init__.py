@@ -7,13 +7,17 @@ from .collaborative_rows import StackedRowEvidence
 from .collapsed import CollapsedGP
 from .correlated import CorrelatedGP
 from .exact import ExactGP
+from .observations import Observations, make_observations
 from .outputs import Outputs, PatternedOutputs, ScatteredOutputs, make_outputs
 from .point_posterior import PointPosterior
 from .posterior import GPPosterior
 from .pruned import PrunedGP
 from .sparse import SparseGP
+from .stochastic import StochasticGP
+from .stochastic_posterior import StochasticPosterior
+from .stochastic_rows import NodeRows
 
-Posterior = GPPosterior | CollaborativePosterior
+Posterior = GPPosterior | CollaborativePosterior | StochasticPosterior
 """What the variational mappings leave for prediction."""
 
 __all__ = [
@@ -25,6 +29,8 @@ __all__ = [
     "ExactGP",
     "GPPosterior",
     "Mapping",
+    "NodeRows",
+    "Observations",
     "Outputs",
     "PatternedOutputs",
     "PointPosterior",
@@ -33,5 +39,8 @@ __all__ = [
     "ScatteredOutputs",
     "SparseGP",
     "StackedRowEvidence",
+    "StochasticGP",
+    "StochasticPosterior",
+    "make_observations",
     "make_outputs",
 ]

@@ -7,7 +7,6 @@ import equinox as eqx
 from jaxtyping import Array, Float, Int
 
 from ..expectations import Gaussian
-from .outputs import Outputs
 
 
 class Evidence(NamedTuple):
@@ -18,14 +17,17 @@ class Evidence(NamedTuple):
 
 
 class Mapping(eqx.Module):
-    """Owner of p(Y | X) for one view. A new mapping is one subclass."""
+    """Owner of p(Y | X) for one view. A new mapping is one subclass.
+
+    It says which kind of :data:`~manyviews.mappings.Outputs` it is trained on.
+    """
 
     @abstractmethod
-    def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
+    def expected_log_likelihood(self, q: Gaussian, outputs: Any) -> Evidence:
         """A lower bound on ⟨log p(Y | X)⟩ under q(X)."""
 
     @abstractmethod
-    def posterior(self, q: Gaussian, outputs: Outputs) -> Any:
+    def posterior(self, q: Gaussian, outputs: Any) -> Any:
         """What prediction needs of the training data."""
 
     @abstractmethod
@@ -44,9 +46,7 @@ class Mapping(eqx.Module):
         """How many outputs a random choice of them can be taken from; zero if there can be none."""
         return 0
 
-    def some_outputs(
-        self, outputs: Outputs, columns: Int[Array, " n"]
-    ) -> "tuple[Mapping, Outputs]":
+    def some_outputs(self, outputs: Any, columns: Int[Array, " n"]) -> "tuple[Mapping, Any]":
         """The mapping to some of the outputs, and these; for mappings that can be so divided."""
         raise NotImplementedError
 
@@ -56,6 +56,6 @@ class Mapping(eqx.Module):
 
 
 @eqx.filter_jit
-def condition(view: Mapping, q: Gaussian, outputs: Outputs) -> Any:
+def condition(view: Mapping, q: Gaussian, outputs: Any) -> Any:
     """What prediction needs of a view's training data, compiled."""
     return view.posterior(q, outputs)

@@ -24,7 +24,7 @@ from .base import Evidence, Mapping
 from .collaborative_posterior import CollaborativePosterior
 from .collapsed import inner_cholesky
 from .mixing import mixed_evidence, mixed_means
-from .outputs import Outputs, PatternedOutputs
+from .outputs import GaussianOutputs, PatternedOutputs
 from .stack import Stack
 
 
@@ -98,7 +98,9 @@ class CollaborativeGP(Mapping):
     def n_samplable(self) -> int:
         return self.mixing.raw.shape[0]
 
-    def some_outputs(self, outputs: Outputs, columns: Int[Array, " n"]) -> tuple[Mapping, Outputs]:
+    def some_outputs(
+        self, outputs: GaussianOutputs, columns: Int[Array, " n"]
+    ) -> tuple[Mapping, GaussianOutputs]:
         outputs = patterned(outputs)
         chosen = eqx.tree_at(
             lambda o: (o.filled, o.group_of_column), outputs,
@@ -111,7 +113,7 @@ class CollaborativeGP(Mapping):
         inducing = (self.inducing, *self.local_inducing)
         return Stack((self.kernel, *self.local_kernels), tuple(Z.value for Z in inducing))
 
-    def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
+    def expected_log_likelihood(self, q: Gaussian, outputs: GaussianOutputs) -> Evidence:
         outputs = patterned(outputs)
         beta = 1.0 / self.noise_variance()
         stack, W = self.stack(), self.mixing.value
@@ -143,7 +145,7 @@ class CollaborativeGP(Mapping):
         groups = (jnp.arange(n_groups), psi2, psi0, outputs.weights.sum(axis=1))
         return Evidence(jnp.sum(jax.lax.map(one_group, groups)), jitter)
 
-    def posterior(self, q: Gaussian, outputs: Outputs) -> CollaborativePosterior:
+    def posterior(self, q: Gaussian, outputs: GaussianOutputs) -> CollaborativePosterior:
         outputs = patterned(outputs)
         beta = 1.0 / self.noise_variance()
         stack, W, M = self.stack(), self.mixing.value, self.n_global()
@@ -211,8 +213,8 @@ def eliminate(
     return Reduced(inner, half, E, explained, P[M:] - half.T @ explained)
 
 
-def patterned(outputs: Outputs) -> PatternedOutputs:
-    """Outputs by their missing patterns, which is how this mapping treats holes."""
+def patterned(outputs: GaussianOutputs) -> PatternedOutputs:
+    """GaussianOutputs by their missing patterns, which is how this mapping treats holes."""
     if not isinstance(outputs, PatternedOutputs):
         raise DataError(
             "a collaborative mapping treats every missing pattern exactly: use missing='exact' or "

@@ -9,11 +9,11 @@ from jaxtyping import Array, Bool, Float, Int
 from ..data.patterns import distinct_patterns
 from ..expectations import Gaussian
 from .collaborative_posterior import CollaborativePosterior
-from .rows import PreparedRows, row_evidence
+from .rows import QuadraticRows, row_evidence
 from .stack import Stack
 
 
-class StackedRowEvidence(PreparedRows):
+class StackedRowEvidence(QuadraticRows):
     """New rows of a view whose columns mix several processes."""
 
     stack: Stack

@@ -13,7 +13,7 @@ from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER, log_determinant, safe_cholesky, whiten
 from ..parameters import Parameter, parameter, positive
 from .base import Evidence, Mapping
-from .outputs import Outputs, PatternedOutputs, ScatteredOutputs
+from .outputs import GaussianOutputs, PatternedOutputs, ScatteredOutputs
 from .posterior import GPPosterior
 from .shared_covariance import column_means, mean_term
 
@@ -64,14 +64,14 @@ class CollapsedGP(Mapping):
     def expectation_error(self, q: Gaussian) -> float:
         return expectation_error(self.kernel, self.inducing.value, q)
 
-    def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
+    def expected_log_likelihood(self, q: Gaussian, outputs: GaussianOutputs) -> Evidence:
         beta = 1.0 / self.noise_variance()
         stats = self._statistics(q, outputs.weights)
         if isinstance(outputs, ScatteredOutputs):
             return Evidence(_scattered_bound(stats, beta, outputs), stats.jitter)
         return Evidence(_patterned_bound(stats, beta, outputs), stats.jitter)
 
-    def posterior(self, q: Gaussian, outputs: Outputs) -> GPPosterior:
+    def posterior(self, q: Gaussian, outputs: GaussianOutputs) -> GPPosterior:
         beta = 1.0 / self.noise_variance()
         stats = self._statistics(q, outputs.weights)
         if isinstance(outputs, ScatteredOutputs):

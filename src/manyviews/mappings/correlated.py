@@ -9,7 +9,7 @@ from ..kernels import Kernel
 from ..linalg import Quadratic, log_determinant, safe_quadratic, whiten
 from .base import Evidence
 from .exact import EXACT_JITTER, ExactGP
-from .outputs import Outputs, PatternedOutputs
+from .outputs import GaussianOutputs, PatternedOutputs
 from .point_posterior import PointPosterior
 
 
@@ -48,7 +48,7 @@ class CorrelatedGP(ExactGP):
         self.pseudo_samples = jnp.asarray(pseudo_samples, self.noise.raw.dtype)
         self.diagonal = diagonal
 
-    def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
+    def expected_log_likelihood(self, q: Gaussian, outputs: GaussianOutputs) -> Evidence:
         assert isinstance(outputs, PatternedOutputs)
         seen = outputs.weights[0]
         N, D = seen.sum(), outputs.filled.shape[1]
@@ -63,12 +63,12 @@ class CorrelatedGP(ExactGP):
         prior = ratio + D * jnp.log(noise) + jnp.trace(whiten(C, self.scale)) / noise - D
         return Evidence(likelihood - 0.5 * self.pseudo_samples * prior, jitter)
 
-    def column_covariance(self, q: Gaussian, outputs: Outputs) -> Float[Array, "D D"]:
+    def column_covariance(self, q: Gaussian, outputs: GaussianOutputs) -> Float[Array, "D D"]:
         """Ψ̂ at latent points."""
         assert isinstance(outputs, PatternedOutputs)
         return self._best(self._quadratic(q, outputs).scatter, outputs.weights[0].sum())
 
-    def posterior(self, q: Gaussian, outputs: Outputs) -> PointPosterior:
+    def posterior(self, q: Gaussian, outputs: GaussianOutputs) -> PointPosterior:
         found = super().posterior(q, outputs)
         psi = self.column_covariance(q, outputs)
         return eqx.tree_at(lambda p: p.columns, found, psi, is_leaf=lambda x: x is None)

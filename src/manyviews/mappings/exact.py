@@ -10,7 +10,7 @@ from ..kernels import Kernel
 from ..linalg import safe_cholesky, safe_quadratic
 from ..parameters import Parameter, positive
 from .base import Evidence, Mapping
-from .outputs import Outputs, PatternedOutputs
+from .outputs import GaussianOutputs, PatternedOutputs
 from .point_posterior import PointPosterior
 
 EXACT_JITTER = 1e-9
@@ -59,7 +59,7 @@ class ExactGP(Mapping):
         K = self.kernel.gram(X) * jnp.outer(seen, seen)
         return K + jnp.diag(seen * self.noise_variance() + (1.0 - seen))
 
-    def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
+    def expected_log_likelihood(self, q: Gaussian, outputs: GaussianOutputs) -> Evidence:
         assert isinstance(outputs, PatternedOutputs)
         total, worst = jnp.zeros(()), jnp.zeros(())
         for g, data in enumerate(outputs.factors):
@@ -70,7 +70,7 @@ class ExactGP(Mapping):
             worst = jnp.maximum(worst, jitter)
         return Evidence(total, worst)
 
-    def posterior(self, q: Gaussian, outputs: Outputs) -> PointPosterior:
+    def posterior(self, q: Gaussian, outputs: GaussianOutputs) -> PointPosterior:
         assert isinstance(outputs, PatternedOutputs)
         weights, reductions = jnp.zeros_like(outputs.filled), []
         for g, seen in enumerate(outputs.weights):

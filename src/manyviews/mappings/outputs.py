@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int
 
 from ..data.patterns import distinct_patterns
+from .observations import Observations
 
 MAX_EXACT_PATTERNS = 16
 
@@ -61,10 +62,14 @@ class ScatteredOutputs(eqx.Module):
         return float(self.sum_squares) / self.n_observed()
 
 
-Outputs = PatternedOutputs | ScatteredOutputs
+GaussianOutputs = PatternedOutputs | ScatteredOutputs
+Outputs = GaussianOutputs | Observations
+"""What mappings are trained on; :class:`Observations` are of any kind of data."""
 
 
-def make_outputs(Y: Float[np.ndarray, "N D"], missing: MissingTreatment = "auto") -> Outputs:
+def make_outputs(
+    Y: Float[np.ndarray, "N D"], missing: MissingTreatment = "auto"
+) -> GaussianOutputs:
     """Arrange a data matrix (NaN = missing) for training."""
     observed = ~np.isnan(Y)
     filled = np.where(observed, Y, 0.0)

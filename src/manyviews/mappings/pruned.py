@@ -8,7 +8,7 @@ from ..kernels import Kernel
 from ..parameters import named_parameters
 from .base import Evidence
 from .exact import EXACT_JITTER, ExactGP
-from .outputs import Outputs
+from .outputs import GaussianOutputs
 
 
 class PrunedGP(ExactGP):
@@ -31,7 +31,7 @@ class PrunedGP(ExactGP):
         super().__init__(kernel, n_dimensions, noise, jitter, floor)
         self.spread = jnp.asarray(spread, self.noise.raw.dtype)
 
-    def expected_log_likelihood(self, q: Gaussian, outputs: Outputs) -> Evidence:
+    def expected_log_likelihood(self, q: Gaussian, outputs: GaussianOutputs) -> Evidence:
         found = super().expected_log_likelihood(q, outputs)
         weights = [
             p.value for name, p in named_parameters(self.kernel) if name.endswith("variances")

@@ -31,6 +31,28 @@ from .posterior import ROWS_AT_ONCE, GPPosterior
 class PreparedRows(eqx.Module):
     """The bound of new rows with q(U) fixed, as a function of their q(x*) alone."""
 
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """How many rows there are."""
+
+    @property
+    @abstractmethod
+    def n_inducing(self) -> int:
+        """Inducing inputs."""
+
+    @abstractmethod
+    def __call__(self, q: Gaussian) -> Float[Array, " N"]:
+        """What every row adds to the bound, before its KL."""
+
+    @abstractmethod
+    def take(self, rows: Int[Array, " n"]) -> Self:
+        """The evidence of some rows, in the given order (repetition allowed)."""
+
+
+class QuadraticRows(PreparedRows):
+    """Rows with Gaussian noise, whose evidence is linear in ψ1 and Ψ2."""
+
     beta: Float[Array, ""]
     linear: Float[Array, "N M"]
     """Σ_d y_d b_d over the observed columns."""
@@ -43,9 +65,8 @@ class PreparedRows(eqx.Module):
     """The evidence is raised to this power (multiplied by it, as a logarithm)."""
 
     @property
-    @abstractmethod
-    def n_inducing(self) -> int:
-        """Inducing inputs."""
+    def n_rows(self) -> int:
+        return self.linear.shape[0]
 
     @abstractmethod
     def psi1(self, q: Gaussian) -> Float[Array, "N M"]:
@@ -62,13 +83,12 @@ class PreparedRows(eqx.Module):
         return self.power * (likelihood - 0.5 * self.beta * misfit)
 
     def take(self, rows: Int[Array, " n"]) -> Self:
-        """The evidence of some rows, in the given order (repetition allowed)."""
         fields = (self.linear, self.pattern, self.count, self.sum_squares)
         picked = tuple(field[rows] for field in fields)
         return eqx.tree_at(lambda e: (e.linear, e.pattern, e.count, e.sum_squares), self, picked)
 
 
-class RowEvidence(PreparedRows):
+class RowEvidence(QuadraticRows):
     """New rows of a view with one process for all columns."""
 
     kernel: Kernel

@@ -9,8 +9,9 @@ from ..expectations import Gaussian
 from .collaborative_posterior import CollaborativePosterior
 from .point_posterior import PointPosterior
 from .posterior import GPPosterior
+from .stochastic_posterior import StochasticPosterior
 
-Posterior = GPPosterior | CollaborativePosterior | PointPosterior
+Posterior = GPPosterior | CollaborativePosterior | PointPosterior | StochasticPosterior
 
 
 def sensitivity(posterior: Posterior, q: Gaussian) -> Float[np.ndarray, "D Q"]:

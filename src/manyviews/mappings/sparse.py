@@ -7,7 +7,7 @@ from ..expectations import Gaussian
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER, safe_cholesky
 from .collapsed import CollapsedGP, Statistics
-from .outputs import Outputs
+from .outputs import GaussianOutputs
 from .point_posterior import PointPosterior
 
 
@@ -27,7 +27,7 @@ class SparseGP(CollapsedGP):
     ):
         super().__init__(kernel, inducing, noise, jitter, floor)
 
-    def posterior(self, q: Gaussian, outputs: Outputs) -> PointPosterior:  # type: ignore[override]
+    def posterior(self, q: Gaussian, outputs: GaussianOutputs) -> PointPosterior:  # type: ignore[override]
         found = super().posterior(q, outputs)
         return PointPosterior(
             kernel=self.kernel,

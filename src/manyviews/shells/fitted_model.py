@@ -105,7 +105,7 @@ class FittedModel(BaseEstimator):
         self.n_iter_ = max(1, n_iter)
         if bound is not None:
             pairs = zip(self._scalings, engine.data, strict=True)
-            jacobian = sum(float(scaling.log_jacobian(Y[rows]).sum()) for scaling, Y in pairs)
+            jacobian = sum(float(_jacobian(scaling, Y[rows]).sum()) for scaling, Y in pairs)
             self.lower_bound_ = bound - jacobian
         return self
 
@@ -170,7 +170,7 @@ class FittedModel(BaseEstimator):
                 raise OptionError(f"{type(self).__name__} has no option {name!r} for densities")
         density = self.engine_.log_density(rows, when, **{**own, **how})
         for scaling, table in zip(self._scalings, rows, strict=True):
-            density = density - scaling.log_jacobian(table)
+            density = density - _jacobian(scaling, table)
         return density
 
     def _at(self, X: Any, latent_std: Any = None) -> Positions:
@@ -237,6 +237,11 @@ class FittedModel(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _jacobian(scaling: Scaling, table: Float[np.ndarray, "N _"]) -> Float[np.ndarray, " N"]:
+    """That of the values of a table, which stand before what came beside them."""
+    return scaling.log_jacobian(table[:, : len(scaling.scale)])
 
 
 def in_units(scaling: Scaling, mean: np.ndarray, spread: np.ndarray | None) -> Any:

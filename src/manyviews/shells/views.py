@@ -224,6 +224,45 @@ class ViewsModel(FittedModel):
             }
         return answers[targets[0]] if isinstance(target, str) else answers
 
+    def predict_quantiles(
+        self,
+        views: Any,
+        target: str,
+        probabilities: Sequence[float] = (0.05, 0.5, 0.95),
+        *,
+        times: Any = None,
+        sequences: Any = None,
+        random_state: Any = None,
+        **how: Any,
+    ) -> Float[np.ndarray, "P N D"]:
+        """Values of a view that are not exceeded with given probabilities, noise included.
+
+        The 5 % and the 95 % quantile are a 90 % interval for any kind of data.
+        """
+        new = self._new(views, times, sequences)
+        (place,) = self._places(target)
+        q = self._infer(new.scaled, new.when, [place], how)
+        found = self.engine_.quantiles(place, q, list(probabilities), self._rng(random_state))
+        return self.scalings_[place].undo(found)
+
+    def predict_proba(
+        self, views: Any, target: str, *, times: Any = None, sequences: Any = None, **how: Any
+    ) -> dict[Any, pd.DataFrame]:
+        """Probabilities of the levels of a view with levels, a table for every column.
+
+        The rows of a table are samples, its columns the levels.
+        """
+        new = self._new(views, times, sequences)
+        (place,) = self._places(target)
+        q = self._infer(new.scaled, new.when, [place], how)
+        found, levels = self.engine_.probabilities(place, q), self.engine_.levels(place)
+        assert levels is not None
+        return {
+            name: pd.DataFrame(found[:, d, known], index=new.found.samples, columns=own[known])
+            for d, (name, own) in enumerate(zip(self.columns_[place], levels, strict=True))
+            for known in [~np.isnan(own)]
+        }
+
     def predict_modes(
         self, views: Any, target: str, *, times: Any = None, sequences: Any = None,
         n_modes: int = 5, **how: Any,
@@ -276,6 +315,7 @@ class ViewsModel(FittedModel):
             q = self._infer(scaled, new.when, how=how)
         filled, stds = {}, {}
         for place, (name, table) in enumerate(zip(found.names, found.tables, strict=True)):
+            table = table[:, : len(self.columns_[place])]  # not what came beside it
             mean, std = in_units(self.scalings_[place], *self.engine_.fill(place, scaled, q))
             missing = np.isnan(table)
             filled[name] = self._like(found, name, np.where(missing, mean, table))
@@ -463,37 +503,55 @@ class ViewsModel(FittedModel):
         times, sequences = carried(views, times, sequences)
         found = as_views(views, self.align)
         self.given_names_, self.given_columns_ = found.names, found.columns
-        found = found.one_per_column() if self.split_columns else found
+        found = self._take_kinds(found.one_per_column() if self.split_columns else found)
         if len(found.samples) < MIN_SAMPLES:
             raise DataError(f"at least {MIN_SAMPLES} samples are needed, got {len(found.samples)}")
         timed = times is not None or sequences is not None
         self.when_ = as_when(times, sequences, found.samples) if timed else None
         check_views(found, empty_rows=timed)
         for name, table, columns in zip(found.names, found.tables, found.columns, strict=True):
-            check_training_columns(table, name, columns)
+            check_training_columns(table[:, : len(columns)], name, columns)
         self.view_names_, self.columns_ = found.names, found.columns
         self.samples_, self.labelled_ = found.samples, found.labelled
-        choices = self._by_view(self.scaling, "scaling", "view")
+        choices = self._scaling_choices()
         self.scalings_ = tuple(
-            Scaling.fit(table, choice) for table, choice in zip(found.tables, choices, strict=True)
+            Scaling.fit(table[:, : len(columns)], choice)
+            for table, columns, choice in zip(found.tables, found.columns, choices, strict=True)
         )
         return self._scaled(found)
+
+    def _scaling_choices(self) -> list[Any]:
+        """How each view is scaled."""
+        return self._by_view(self.scaling, "scaling", "view")
+
+    def _take_kinds(self, found: Aligned) -> Aligned:
+        """Settle what kind of data training views are; tables that come with a view join it."""
+        return found
+
+    def _of_kinds(self, found: Aligned) -> Aligned:
+        """Check that new views are of these kinds; tables that come with a view join it."""
+        return found
 
     def _new(self, views: Any, times: Any = None, sequences: Any = None) -> NewSamples:
         check_is_fitted(self)
         found = match_views(views, self.given_names_, self.given_columns_, self.align)
-        found = found.one_per_column() if self.split_columns else found
+        found = self._of_kinds(found.one_per_column() if self.split_columns else found)
         when = self._when(*carried(views, times, sequences), found.samples)
         check_views(found, empty_rows=when is not None)
         return NewSamples(found, self._scaled(found), when)
 
     def _scaled(self, found: Aligned) -> list[Float[np.ndarray, "N _"]]:
-        pairs = zip(self.scalings_, found.tables, strict=True)
-        return [scaling.apply(table) for scaling, table in pairs]
+        parts = zip(self.scalings_, found.tables, found.columns, strict=True)
+        return [
+            np.concatenate([scaling.apply(table[:, :D]), table[:, D:]], axis=1)
+            for scaling, table, columns in parts
+            for D in [len(columns)]
+        ]
 
     def _training_views(self) -> Aligned:
         """The training views as they came, from what is kept of them."""
-        tables = tuple(s.undo(Y) for s, Y in zip(self.scalings_, self.engine_.data, strict=True))
+        parts = zip(self.scalings_, self.engine_.data, self.columns_, strict=True)
+        tables = tuple(s.undo(Y[:, : len(columns)]) for s, Y, columns in parts)
         return Aligned(self.view_names_, tables, self.columns_, self.samples_, bool(self.labelled_))
 
     def _by_view(self, option: Any, name: str, default: Any) -> list[Any]:

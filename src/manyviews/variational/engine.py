@@ -24,10 +24,13 @@ from ..inference.new_points import NewPoints, infer_new_points
 from ..inference.new_sequences import infer_sequences
 from ..io import register_record
 from ..latent import Paths, everything
-from ..mappings import GPPosterior, Posterior
+from ..mappings import GPPosterior, Posterior, StochasticPosterior
+from ..mappings.observations import split_table, working_table
 from ..mappings.rows import augmented_evidence
 from ..mappings.sensitivity import sensitivity
 from .cross_view import TREATMENTS, as_positions, fill_private
+from .importance import importance_density
+from .kind_answers import fill_kind, level_probabilities, share_of_deviance, value_quantiles
 from .prediction import draw, moments
 
 
@@ -119,7 +122,7 @@ class VariationalEngine(Engine):
         if when is None:
             return infer_new_points(
                 latent.prior(len(rows[0])), self.marginals, self.posteriors, rows,
-                nearest_rows(rows, self.data, n_starts), powers=powers, n_optimised=n_optimised,
+                nearest_rows(*self.looks(rows), n_starts), powers=powers, n_optimised=n_optimised,
             )  # fmt: skip
         assert isinstance(latent, Paths)
         if flow_weight < 0.0:
@@ -129,8 +132,20 @@ class VariationalEngine(Engine):
         return infer_sequences(
             latent, self.posteriors, self.data, rows, when.inputs, when.code,
             powers=powers, n_optimised=n_optimised, coupled=coupled, n_neighbours=n_starts,
-            flow_weight=flow_weight,
+            flow_weight=flow_weight, looks=self.looks(rows),
         )  # fmt: skip
+
+    def looks(self, rows: Tables) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        """New rows and training rows on scales on which they can be compared."""
+        new, old = [], []
+        for posterior, mine, theirs in zip(self.posteriors, self.data, rows, strict=True):
+            kind = posterior.likelihood if isinstance(posterior, StochasticPosterior) else None
+            if kind is not None:
+                both = working_table(np.concatenate([mine, theirs]), kind)
+                mine, theirs = both[: len(mine)], both[len(mine) :]
+            old.append(mine)
+            new.append(theirs)
+        return tuple(new), tuple(old)
 
     def powers(self, asked: Sequence[float | str], timed: bool) -> list[float] | None:
         """The exponent of each view's evidence; ``"auto"`` reads it off the training residuals."""
@@ -139,6 +154,10 @@ class VariationalEngine(Engine):
         powers = []
         for view, power in enumerate(asked):
             if power == "auto":
+                if isinstance(self.posteriors[view], StochasticPosterior):
+                    raise OptionError(
+                        "evidence_power='auto' is for Gaussian views: give a number for others"
+                    )
                 fitted = self.moments(view, self.positions)[0]
                 power = independent_share(self.data[view] - fitted, sequences)
             elif isinstance(power, str) or not 0.0 < power <= 1.0:
@@ -149,12 +168,18 @@ class VariationalEngine(Engine):
     def log_density(
         self, rows: Tables, when: When | None = None, *, method: str = "auto", n_starts: int = 10
     ) -> Float[np.ndarray, " N"]:
-        """F(Y, y*) - F(Y) of every row [BGPLVM16, eq. 36].
+        """F(Y, y*) - F(Y) of every row [BGPLVM16, eq. 36], or an estimate by importance sampling.
 
-        Rows with time stamps each get an equal share of their sequence's.
+        The latter is the default where a view is not Gaussian: see :meth:`sampled_density`. Rows
+        with time stamps each get an equal share of their sequence's.
         """
-        if method not in {"auto", "augmented", "fixed"}:
-            raise OptionError(f"method must be 'auto', 'augmented' or 'fixed', got {method!r}")
+        if method not in {"auto", "augmented", "fixed", "importance"}:
+            raise OptionError(
+                f"method must be 'auto', 'augmented', 'fixed' or 'importance', got {method!r}"
+            )
+        kinds = any(isinstance(p, StochasticPosterior) for p in self.posteriors)
+        if when is None and (method == "importance" or (method == "auto" and kinds)):
+            return self.sampled_density(rows, n_starts=n_starts)[0]
         found = self.search(rows, when, n_starts=n_starts)
         if when is not None:
             if method == "augmented":
@@ -173,6 +198,14 @@ class VariationalEngine(Engine):
             assert isinstance(posterior, GPPosterior)
             bound = bound + np.array(augmented_evidence(posterior, found.q, filled, observed))
         return bound
+
+    def sampled_density(
+        self, rows: Tables, *, n_samples: int = 500, seed: int = 0, n_starts: int = 10
+    ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        """Log density of every row by importance sampling from q(x*), and its standard error."""
+        found = self.search(rows, None, n_starts=n_starts)
+        prior = self.model.latent.prior(len(rows[0]))
+        return importance_density(self.posteriors, rows, found.q, prior, n_samples, seed)
 
     # ------------------------------------------------------------------ outputs
 
@@ -197,6 +230,45 @@ class VariationalEngine(Engine):
     def _draw(self, view: int, q: Positions, n_samples: int, rng: np.random.RandomState) -> Any:
         key = jax.random.key(rng.randint(2**31 - 1))
         return draw(self.posteriors[view], self._seen(view, q), n_samples, key)
+
+    def fill(
+        self, view: int, rows: Tables, q: Positions
+    ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
+        posterior = self.posteriors[view]
+        if not isinstance(posterior, StochasticPosterior) or q.weights is not None:
+            return super().fill(view, rows, q)
+        given = split_table(rows[view], posterior.likelihood)[1]
+        return fill_kind(posterior, self._seen(view, q), given)
+
+    def explained(self, view: int, q: Positions) -> float:
+        posterior = self.posteriors[view]
+        if not isinstance(posterior, StochasticPosterior):
+            return super().explained(view, q)
+        return share_of_deviance(posterior, self._seen(view, q), self.data[view])
+
+    def quantiles(
+        self, view: int, q: Positions, probabilities: Sequence[float], rng: np.random.RandomState
+    ) -> Float[np.ndarray, "P N D"]:
+        posterior = self.posteriors[view]
+        if not isinstance(posterior, StochasticPosterior) or q.weights is not None:
+            return super().quantiles(view, q, probabilities, rng)
+        return value_quantiles(posterior, self._seen(view, q), probabilities)
+
+    def probabilities(self, view: int, q: Positions) -> Float[np.ndarray, "N D L"]:
+        posterior = self.posteriors[view]
+        if not isinstance(posterior, StochasticPosterior):
+            return super().probabilities(view, q)
+        parts = level_probabilities(posterior, self._seen(view, q))
+        mixed = q.mix(parts.reshape(len(parts), -1))[0]
+        return mixed.reshape(len(mixed), *parts.shape[1:])
+
+    def levels(self, view: int) -> Float[np.ndarray, "D L"] | None:
+        posterior = self.posteriors[view]
+        if not isinstance(posterior, StochasticPosterior):
+            return None
+        levels = posterior.likelihood.level_values()
+        n_columns = posterior.offset.shape[0]
+        return None if levels is None else np.broadcast_to(levels, (n_columns, levels.shape[1]))
 
     def slopes(self, view: int) -> Float[np.ndarray, "D Q"]:
         moved = sensitivity(self.posteriors[view], self._seen(view, self.positions))

@@ -13,12 +13,15 @@ from ..inference.diagnostics import FitInfo
 from ..inference.driver import Plan, fit_model
 from ..inference.initial_dynamics import TimeKernel, initial_time_kernels
 from ..inference.initial_mapping import INITIAL_SIGNAL_TO_NOISE, initial_mapping
+from ..inference.initial_stochastic import initial_stochastic
 from ..inference.initialise import joint_means, residual_share
 from ..inference.search import Stage, default_stages
 from ..kernels import Kernel
 from ..latent import LatentSpace, StandardNormal, Temporal, make_sequences
+from ..likelihoods import Likelihood
 from ..linalg import DEFAULT_JITTER
-from ..mappings import Mapping, make_outputs
+from ..mappings import Mapping, Observations, Outputs, make_observations, make_outputs
+from ..mappings.observations import working_table
 from ..parameters import with_positive_transform
 from .engine import VariationalEngine
 
@@ -39,10 +42,28 @@ class FitOptions:
     when: When | None = None
     time_kernel: TimeKernel = "auto"
     n_local: tuple[int, ...] = ()
+    likelihoods: tuple[Likelihood | None, ...] = ()
+    """Of each view; None is Gaussian noise with the inducing variables integrated out."""
 
     def local_counts(self, n_views: int) -> tuple[int, ...]:
         """Local processes of each view; none unless asked for."""
         return self.n_local or (0,) * n_views
+
+    def kind(self, view: int) -> Likelihood | None:
+        """The likelihood of a view."""
+        return self.likelihoods[view] if self.likelihoods else None
+
+    def outputs(self, view: int, table: Float[np.ndarray, "N _"]) -> Outputs:
+        """A view's data as its mapping wants them."""
+        kind = self.kind(view)
+        if kind is not None:
+            return make_observations(table, kind, self.n_components, seed=view)
+        local = self.local_counts(view + 1)[view]
+        return make_outputs(table, "exact" if local else self.missing)  # type: ignore[arg-type]
+
+    def working(self, data: Sequence[Float[np.ndarray, "N _"]]) -> list[Float[np.ndarray, "N _"]]:
+        """All views on scales where linear methods make sense."""
+        return [working_table(Y, self.kind(view)) for view, Y in enumerate(data)]
 
 
 def fit_engine(
@@ -67,10 +88,7 @@ def fit_from(
 
     ``inputs`` are what else the fit depends on, besides its options and the data.
     """
-    outputs = tuple(
-        make_outputs(Y, "exact" if J else options.missing)  # type: ignore[arg-type]
-        for Y, J in zip(data, options.local_counts(len(data)), strict=True)
-    )
+    outputs = tuple(options.outputs(view, Y) for view, Y in enumerate(data))
     what = vars(replace(options, when=None)) | {"plan": None}
     model, posteriors, info = fit_model(
         make_model, outputs, names, options.plan, (what, *data, *inputs)
@@ -87,7 +105,7 @@ def starting_model(
     """
     plan = options.plan
     rng = np.random.default_rng([plan.seed, restart])
-    means = joint_means(data, options.n_components, options.init, rng)
+    means = joint_means(options.working(data), options.n_components, options.init, rng)
     if restart >= len(plan.plans) and not (
         isinstance(options.init, str) and options.init == "random"
     ):
@@ -104,7 +122,14 @@ def starting_mapping(
     rng: np.random.Generator,
 ) -> Mapping:
     """The mapping of one view, as its options say."""
-    search = options.plan.search
+    search, kind = options.plan.search, options.kind(view)
+    if kind is not None:
+        outputs = options.outputs(view, Y)
+        assert isinstance(outputs, Observations)
+        return initial_stochastic(
+            Y, outputs, kind, means, options.kernels[view], options.n_inducing[view],
+            search.inducing, search.jitter_or(DEFAULT_JITTER), rng,
+        )  # fmt: skip
     return initial_mapping(
         Y, means, options.kernels[view], options.n_inducing[view], search.inducing,
         search.jitter_or(DEFAULT_JITTER), options.noise_floors[view],

@@ -3,17 +3,24 @@
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
+from ..data import Aligned
+from ..errors import OptionError
 from ..inference.diagnostics import check_signal
 from ..inference.initial_dynamics import TimeKernel
 from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
-from ..options import ARRAY, BOOLEAN, one_of
+from ..likelihoods import Likelihood
+from ..options import ARRAY, BOOLEAN, BY_VIEW, NONE, instance_of, one_of
 from ..shells import ViewsModel
-from ..shells.naming import Names
+from ..shells.naming import Names, by_view
+from .engine import VariationalEngine
 from .fit import fit_engine
+from .kinds import beside_names, choose_kinds, paired, picked, relative
 from .options import DEFAULT_NOISE_FLOOR, MISSING, VIEWS, fit_options
 from .power_comparison import POWERS, compare_powers
 
@@ -53,6 +60,16 @@ class MRD(ViewsModel):
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
     split_columns : bool, default=False
         Make every column a view of its own [MRD21, §5.6]; see :meth:`per_column`.
+    likelihood : str, Likelihood or dict by view, optional
+        The kind of data: ``"gaussian"`` (the default), ``"gaussian_per_column"`` (one noise per
+        column), ``"student_t"`` (outliers), ``"bernoulli"`` (0 and 1), ``"ordinal"``,
+        ``"categorical"``, ``"poisson"`` and ``"negative_binomial"`` (counts), ``"hurdle"`` (zero or
+        positive), ``"censored"``, ``"censored_lognormal"``, or an object of
+        :mod:`manyviews.likelihoods` such as ``Binomial(trials="coverage")``, whose table of trials
+        comes among the views.
+        ``"auto"`` decides by the data; ``fit_info_.kinds`` says what it took them for, and why.
+        Views that are not Gaussian are not scaled, and predictions of them are rates,
+        probabilities or expected levels.
     evidence_power : float, "auto" or dict by view, default=1.0
         Exponent, at most one, of what new samples say of their latent position. The model takes
         the noise of a view's columns as independent; where it is not (image features, spectra),
@@ -107,7 +124,11 @@ class MRD(ViewsModel):
         "missing": (MISSING,),
         "init": (one_of("concatenated", "separate", "canonical", "random"), ARRAY),
         "split_columns": (BOOLEAN,),
+        "likelihood": (instance_of(str, Likelihood), BY_VIEW, NONE),
     }
+    engine_: VariationalEngine
+    likelihoods_: dict[str, Likelihood | None]
+    kinds_: dict[str, str]
 
     def __init__(
         self,
@@ -121,6 +142,7 @@ class MRD(ViewsModel):
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         split_columns: bool = False,
+        likelihood: str | Likelihood | dict[str, str | Likelihood] | None = None,
         evidence_power: float | str | dict[str, float | str] = 1.0,
         missing: str = "auto",
         signal_check: str = "auto",
@@ -138,6 +160,7 @@ class MRD(ViewsModel):
         self.noise_floor = noise_floor
         self.align = align
         self.split_columns = split_columns
+        self.likelihood = likelihood
         self.evidence_power = evidence_power
         self.missing = missing
         self.signal_check = signal_check
@@ -166,6 +189,15 @@ class MRD(ViewsModel):
             :meth:`BayesianGPLVM.fit`.
         """
         scaled = self._prepare(views, times, sequences)
+        asked = [self.likelihoods_[name] for name in self.view_names_]
+        kinds = [relative(kind, Y) for kind, Y in zip(asked, scaled, strict=True)]
+        local = self._by_view(self.n_local, "n_local", 0)
+        for name, kind, count in zip(self.view_names_, kinds, local, strict=True):
+            if kind is not None and count:
+                raise OptionError(
+                    f"view {name!r} is not Gaussian, and local processes are for Gaussian views "
+                    "only: set its n_local to 0"
+                )
         options = fit_options(
             self,
             scaled,
@@ -173,16 +205,57 @@ class MRD(ViewsModel):
             n_inducing=self._by_view(self.n_inducing, "n_inducing", None),
             noise_floors=self._by_view(self.noise_floor, "noise_floor", DEFAULT_NOISE_FLOOR),
             max_components=sum(min(Y.shape) for Y in scaled),
-            n_local=self._by_view(self.n_local, "n_local", 0),
+            n_local=local,
             when=self.when_,
             missing=self.missing,
             n_restarts=3,
+            likelihoods=kinds,
         )
         engine, info = fit_engine(scaled, self.view_names_, options)
+        info.kinds = self.kinds_
         self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
         ratios = dict(zip(self.view_names_, info.signal_to_noise.tolist(), strict=True))
         check_signal(ratios, engine.data, self.signal_check)
         return self
+
+    # ------------------------------------------------------------------ kinds of data
+
+    def _take_kinds(self, found: Aligned) -> Aligned:
+        asked = by_view(self.likelihood, "likelihood", None, found.names)
+        extra = beside_names(asked)
+        names = [name for name in found.names if name not in extra]
+        own = [kind for name, kind in zip(found.names, asked, strict=True) if name not in extra]
+        likelihoods, self.kinds_ = choose_kinds(picked(found, names), own)
+        self.likelihoods_ = dict(zip(names, likelihoods, strict=True))
+        return paired(found, self.likelihoods_)
+
+    def _of_kinds(self, found: Aligned) -> Aligned:
+        for place, name in enumerate(self.view_names_):
+            kind = getattr(self.engine_.posteriors[place], "likelihood", None)
+            if kind is not None:
+                view = found.names.index(name)
+                kind.check_data(found.tables[view], name, found.columns[view], found.samples)
+        return paired(found, self.likelihoods_, required=False)
+
+    def _scaling_choices(self) -> list[Any]:
+        choices = zip(self.view_names_, super()._scaling_choices(), strict=True)
+        return [how if self.likelihoods_[name] is None else "as is" for name, how in choices]
+
+    def log_predictive_density(
+        self, views: Any, n_samples: int = 500, *, random_state: int = 0
+    ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
+        """Log density of each new sample by importance sampling, and its Monte Carlo error.
+
+        In the units of the data, for samples without time stamps; what :meth:`score_samples` takes
+        for models with views that are not Gaussian.
+        """
+        new = self._new(views)
+        density, error = self.engine_.sampled_density(
+            new.scaled, n_samples=n_samples, seed=random_state
+        )
+        for scaling, table in zip(self.scalings_, new.scaled, strict=True):
+            density = density - scaling.log_jacobian(table[:, : len(scaling.scale)])
+        return density, error
 
     def _inference(self) -> dict[str, Any]:
         return {

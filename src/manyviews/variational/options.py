@@ -11,6 +11,8 @@ from ..errors import OptionError
 from ..inference.driver import plan_fit
 from ..inference.search import Search, Stage
 from ..kernels import Kernel
+from ..likelihoods import Likelihood
+from ..mappings.observations import working_table
 from ..options import (
     ARRAY,
     BY_VIEW,
@@ -73,6 +75,7 @@ def fit_options(
     missing: str = "exact",
     n_restarts: int = 1,
     stages: tuple[Stage, ...] | None = None,
+    likelihoods: Sequence[Likelihood | None] = (),
 ) -> FitOptions:
     """An estimator's parameters as a fit wants them, defaults filled in.
 
@@ -88,7 +91,10 @@ def fit_options(
     def own_plans(search: Search) -> tuple[tuple[Stage, ...], ...]:
         if stages is not None:
             return (stages,)
-        return default_plans(int(search.max_iter), scaled, n_components)
+        working = [working_table(Y, kind) for Y, kind in zip(scaled, kinds, strict=True)]
+        return default_plans(int(search.max_iter), working, n_components)
+
+    kinds = tuple(likelihoods) or (None,) * len(scaled)
 
     return FitOptions(
         n_components=n_components,
@@ -101,6 +107,7 @@ def fit_options(
         when=when,
         time_kernel=model.time_kernel,
         n_local=tuple(int(J) for J in n_local),
+        likelihoods=kinds,
     )
 
 

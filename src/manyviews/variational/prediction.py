@@ -23,7 +23,7 @@ def moments(
     [BGPLVM16, eq. 40-41]
     """
     n = q.mean.shape[0]
-    padded = _pad(q)  # few shapes, few compilations
+    padded = pad(q)  # few shapes, few compilations
     with single_threaded_blas():
         mean = np.array(_mean(posterior, padded))[:n]
         if spread is None:
@@ -37,10 +37,11 @@ def draw(
 ) -> Float[np.ndarray, "K N D"]:
     """Draws of y*, noise included."""
     with single_threaded_blas():
-        return np.array(_draw(posterior, _pad(q), n_samples, key))[:, : q.mean.shape[0]]
+        return np.array(_draw(posterior, pad(q), n_samples, key))[:, : q.mean.shape[0]]
 
 
-def _pad(q: Gaussian) -> Gaussian:
+def pad(q: Gaussian) -> Gaussian:
+    """More rows, so that there are few shapes to compile for."""
     n = q.mean.shape[0]
     size = next((b for b in BUCKETS if n <= b), -(-n // BUCKETS[-1]) * BUCKETS[-1])
     return q[jnp.asarray(np.resize(np.arange(n), size))]

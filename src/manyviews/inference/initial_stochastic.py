@@ -1,0 +1,39 @@
+"""Where a mapping to data of any kind starts."""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ..expectations import Gaussian
+from ..kernels import Kernel
+from ..likelihoods import Likelihood
+from ..mappings import Observations, StochasticGP
+from ..mappings.natural import settle
+from ..mappings.observations import split_table
+from .initialise import inducing_inputs, initial_kernel
+
+FIRST_VARIANCE = 0.1  # of q(x) while q(U) settles
+
+
+def initial_stochastic(
+    table: Float[np.ndarray, "N E"],
+    outputs: Observations,
+    likelihood: Likelihood,
+    means: Float[np.ndarray, "N Q"],
+    kernel: str | Kernel,
+    n_inducing: int,
+    inducing: str,
+    jitter: float,
+    rng: np.random.Generator,
+) -> StochasticGP:
+    """A GP of the latent means with its inducing variables settled, parameters from the data."""
+    begun, offset, variance = likelihood.start(*split_table(table, likelihood))
+    view = StochasticGP(
+        initial_kernel(kernel, means, variance),
+        inducing_inputs(means, n_inducing, inducing, rng),  # type: ignore[arg-type]
+        begun,
+        offset,
+        jitter=jitter,
+    )
+    q = Gaussian(jnp.asarray(means), jnp.full(means.shape, FIRST_VARIANCE))
+    return settle(view, q, outputs)

@@ -1,0 +1,188 @@
+"""Fits from batches of rows: natural-gradient steps for q(U), Adam for all else.
+
+A batch of B of N rows gives an unbiased estimate of the bound, each row standing for N/B and x
+drawn anew. Views whose inducing variables are integrated out take part with all their rows.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from ..expectations import Gaussian
+from ..mappings import Observations, Outputs, StochasticGP
+from ..mappings.natural import natural_step
+from ..parameters import split_free
+from .bound import Model
+
+STEPS_AT_ONCE = 50
+
+
+@dataclass(frozen=True)
+class Batches:
+    """How to go through the rows.
+
+    Attributes
+    ----------
+    steps : int
+        Steps in all.
+    rows : int
+        Rows of a batch.
+    step_size : float
+        Adam's first step; it falls to zero along a cosine.
+    rho : float
+        Length of the natural-gradient steps, at most one; it is reached from a tenth of it over the
+        first tenth of the steps.
+    n_draws : int
+        Draws of x for every row of a batch.
+    """
+
+    steps: int = 2000
+    rows: int = 256
+    step_size: float = 0.02
+    rho: float = 0.1
+    n_draws: int = 4
+
+
+class Progress(NamedTuple):
+    """Where a fit stands: all that is needed to go on."""
+
+    model: Model
+    state: Any
+    key: PRNGKeyArray
+    step: Int[Array, ""]
+
+
+def fit_batches(
+    model: Model, outputs: tuple[Outputs, ...], batches: Batches, seed: int = 0
+) -> tuple[Model, Float[np.ndarray, " T"]]:
+    """Fit a model from batches of rows; return it with the estimated bound of every step."""
+    free, _ = _split(model)
+    progress = Progress(
+        model, _adam(batches).init(free), jax.random.key(seed), jnp.zeros((), jnp.int32)
+    )
+    trace = []
+    for begin in range(0, batches.steps, STEPS_AT_ONCE):
+        count = min(STEPS_AT_ONCE, batches.steps - begin)
+        progress, values = advance(progress, outputs, batches, count)
+        trace.append(np.asarray(values))
+    return progress.model, np.concatenate(trace)
+
+
+@eqx.filter_jit
+def advance(
+    progress: Progress, outputs: tuple[Outputs, ...], batches: Batches, count: int
+) -> tuple[Progress, Float[Array, " T"]]:
+    """Go some steps further."""
+    arrays, static = eqx.partition(progress, eqx.is_array)
+
+    def one(arrays: Any, _: None) -> tuple[Any, Array]:
+        now = eqx.combine(arrays, static)
+        key, rows_key, nodes_key = jax.random.split(now.key, 3)
+        batch = draw_batch(rows_key, nodes_key, now.model, outputs, batches)
+        model, state, value = _step(now, batch, batches)
+        return eqx.filter(Progress(model, state, key, now.step + 1), eqx.is_array), value
+
+    arrays, values = jax.lax.scan(one, arrays, None, count)
+    return eqx.combine(arrays, static), values
+
+
+class Batch(NamedTuple):
+    """Some rows of the views that can be divided, all rows of the others."""
+
+    rows: Int[Array, " B"]
+    outputs: tuple[Outputs, ...]
+
+
+def draw_batch(
+    rows_key: PRNGKeyArray,
+    nodes_key: PRNGKeyArray,
+    model: Model,
+    outputs: tuple[Outputs, ...],
+    batches: Batches,
+) -> Batch:
+    """Rows without repetition, and x drawn anew for each."""
+    n_rows = next(o.values.shape[0] for o in outputs if isinstance(o, Observations))
+    size = min(batches.rows, n_rows)
+    rows = jax.random.choice(rows_key, n_rows, (size,), replace=False)
+    drawn: list[Outputs] = []
+    for place, o in enumerate(outputs):
+        if isinstance(o, Observations):
+            o = o.rows(rows)
+            if o.nodes is not None:
+                key = jax.random.fold_in(nodes_key, place)
+                shape = (size, max(1, batches.n_draws // 2), o.nodes.shape[2])
+                half = jax.random.normal(key, shape, o.values.dtype)
+                o = o.with_nodes(jnp.concatenate([half, -half], axis=1))
+        drawn.append(o)
+    return Batch(rows, tuple(drawn))
+
+
+def batch_bound(model: Model, batch: Batch) -> Float[Array, ""]:
+    """An unbiased estimate of the bound."""
+    q, kl = model.latent.infer()
+    total = -kl
+    for place, (view, o) in enumerate(zip(model.views, batch.outputs, strict=True)):
+        total += view.expected_log_likelihood(_seen(model, place, q, o, batch.rows), o).value
+    return total
+
+
+def _step(now: Progress, batch: Batch, batches: Batches) -> tuple[Model, Any, Array]:
+    free, fixed = _split(now.model)
+
+    def negative_bound(free: Model) -> Array:
+        return -batch_bound(eqx.combine(free, fixed), batch)
+
+    value, slope = jax.value_and_grad(negative_bound)(free)
+    fine = jnp.isfinite(value)
+    slope = jax.tree_util.tree_map(
+        lambda g: jnp.where(fine & jnp.isfinite(g), g, jnp.zeros_like(g)), slope
+    )
+    change, state = _adam(batches).update(slope, now.state, free)
+    moved = eqx.combine(optax.apply_updates(free, change), fixed)
+    q = now.model.latent.infer().marginals
+    ramp = jnp.clip((now.step + 1) / max(1, batches.steps // 10), 0.1, 1.0)
+    views = []
+    for place, (old, new, o) in enumerate(
+        zip(now.model.views, moved.views, batch.outputs, strict=True)
+    ):
+        if isinstance(old, StochasticGP) and isinstance(o, Observations):
+            own = _seen(now.model, place, q, o, batch.rows)
+            found = natural_step(old, own, o, batches.rho * ramp)
+            new = eqx.tree_at(
+                lambda v: (v.mean.raw, v.root.raw), new, (found.mean.raw, found.root.raw)
+            )
+        views.append(new)
+    return Model(moved.latent, tuple(views)), state, -value
+
+
+def _seen(model: Model, place: int, q: Gaussian, o: Outputs, rows: Int[Array, " B"]) -> Gaussian:
+    """q(x) of the rows and dimensions that a view has."""
+    own = q[rows] if isinstance(o, Observations) else q
+    part = model.latent.dimensions(place)
+    return own if part == slice(None) else own[..., part]
+
+
+def _split(model: Model) -> tuple[Model, Model]:
+    """What Adam moves, and all else: q(U) has steps of its own."""
+    free, fixed = split_free(model)
+    for place, view in enumerate(model.views):
+        if isinstance(view, StochasticGP):
+
+            def explicit(part: Model, place: int = place) -> list[Any]:
+                own = part.views[place]
+                assert isinstance(own, StochasticGP)
+                return [own.mean.raw, own.root.raw]
+
+            fixed = eqx.tree_at(explicit, fixed, explicit(model), is_leaf=lambda x: x is None)
+            free = eqx.tree_at(explicit, free, [None, None], is_leaf=lambda x: x is None)
+    return free, fixed
+
+
+def _adam(batches: Batches) -> optax.GradientTransformation:
+    return optax.adam(optax.cosine_decay_schedule(batches.step_size, batches.steps))

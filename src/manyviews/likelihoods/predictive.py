@@ -1,0 +1,153 @@
+"""Values predicted from Gaussian function values: quantiles, draws, densities.
+
+f comes as a mixture of Gaussians with equal weights along a first axis, one part for every node
+of an uncertain latent position; one part is a Gaussian.
+"""
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import logsumexp
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from .base import Given, Likelihood
+from .quadrature import root, standard_nodes
+
+HALVINGS = 60
+DOUBLINGS = 20
+ATOM = 1e-12  # nearer to zero than this is zero
+QUANTILE_LOG2 = 5  # nodes of f
+
+
+def predictive_moments(
+    likelihood: Likelihood,
+    mean: Float[Array, "K *B D C"],
+    variance: Float[Array, "K *B D C"],
+    given: Given = None,
+) -> tuple[Float[Array, "*B D"], Float[Array, "*B D"]]:
+    """Mean and variance of y, over the parts: E[V] + V[E]."""
+    means, variances = jax.lax.map(
+        lambda part: likelihood.moments(part[0], part[1], given), (mean, variance)
+    )
+    centre = jnp.mean(means, axis=0)
+    return centre, jnp.mean(variances, axis=0) + jnp.mean((means - centre) ** 2, axis=0)
+
+
+def predictive_probabilities(
+    likelihood: Likelihood,
+    mean: Float[Array, "K *B D C"],
+    variance: Float[Array, "K *B D C"],
+    given: Given = None,
+) -> Float[Array, "*B D L"]:
+    """P(y = level)."""
+    found = jax.lax.map(
+        lambda part: likelihood.probabilities(part[0], part[1], given), (mean, variance)
+    )
+    return jnp.mean(found, axis=0)
+
+
+def predictive_log_density(
+    likelihood: Likelihood,
+    y: Float[Array, "*B D"],
+    mean: Float[Array, "K *B D C"],
+    variance: Float[Array, "K *B D C"],
+    given: Given = None,
+) -> Float[Array, "*B D"]:
+    """Logarithm of ⟨p(y | f)⟩, value by value."""
+    points, weights = standard_nodes(likelihood.n_functions)
+
+    def one_part(part: tuple[Array, Array]) -> Array:
+        m, s = part[0], root(part[1])
+        density = jax.vmap(lambda xi: likelihood.log_density(y, m + s * xi, given))
+        weighted = density(jnp.asarray(points)) + np.log(weights).reshape(-1, *[1] * y.ndim)
+        return logsumexp(weighted, axis=0)
+
+    parts = jax.lax.map(one_part, (mean, variance))
+    return logsumexp(parts, axis=0) - jnp.log(mean.shape[0])
+
+
+def predictive_draws(
+    likelihood: Likelihood,
+    key: PRNGKeyArray,
+    mean: Float[Array, "*B D C"],
+    variance: Float[Array, "*B D C"],
+    given: Given = None,
+) -> Float[Array, "*B D"]:
+    """One value for every Gaussian function value."""
+    function_key, value_key = jax.random.split(key)
+    noise = jax.random.normal(function_key, mean.shape, mean.dtype)
+    return likelihood.draw(value_key, mean + root(variance) * noise, given)
+
+
+def predictive_quantiles(
+    likelihood: Likelihood,
+    probability: float | Float[Array, ""],
+    mean: Float[Array, "K *B D C"],
+    variance: Float[Array, "K *B D C"],
+    given: Given = None,
+) -> Float[Array, "*B D"]:
+    """The smallest y with P(value ≤ y) of at least ``probability``.
+
+    By bisection of ⟨P(value ≤ y | f)⟩: to machine precision for values with a density, and to
+    the whole number or level for others.
+    """
+    points, weights = standard_nodes(likelihood.n_functions, QUANTILE_LOG2)
+    nodes = (jnp.asarray(points), jnp.asarray(weights))
+
+    def cdf(y: Float[Array, "*B D"]) -> Float[Array, "*B D"]:
+        def add(total: Array, part: tuple[Array, Array]) -> tuple[Array, None]:
+            def inner(sub: Array, node: tuple[Array, Array]) -> tuple[Array, None]:
+                f = part[0] + root(part[1]) * node[0]
+                return sub + node[1] * likelihood.cdf(y, f, given), None
+
+            return jax.lax.scan(inner, total, nodes)[0], None
+
+        total, _ = jax.lax.scan(add, jnp.zeros_like(y), (mean, variance))
+        return total / mean.shape[0]
+
+    levels = likelihood.level_values()
+    shape = mean.shape[1:-1]
+    if levels is not None:
+        return _level_quantile(cdf, levels, probability, shape)
+    centre, spread = predictive_moments(likelihood, mean, variance, given)
+    centre = jnp.where(jnp.isfinite(centre), centre, 0.0)
+    step = jnp.where(jnp.isfinite(spread), jnp.sqrt(spread), 1.0) + 1.0
+
+    def widen(ends: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
+        low, high = ends
+        low = jnp.where(cdf(low) >= probability, low - 2.0 * (centre - low) - step, low)
+        high = jnp.where(cdf(high) < probability, high + 2.0 * (high - centre) + step, high)
+        return (low, high), None
+
+    rounded = (lambda y: y) if likelihood.continuous else jnp.floor
+    ends = (rounded(centre - step), rounded(centre + step))
+    (low, high), _ = jax.lax.scan(widen, ends, None, DOUBLINGS)
+
+    def halve(ends: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
+        low, high = ends
+        middle = rounded(0.5 * (low + high))
+        enough = cdf(middle) >= probability
+        return (jnp.where(enough, low, middle), jnp.where(enough, middle, high)), None
+
+    if not likelihood.continuous:
+        low, high = jnp.maximum(jnp.floor(low), -1.0), jnp.ceil(high)
+    (low, high), _ = jax.lax.scan(halve, (low, high), None, HALVINGS)
+    return jnp.where(jnp.abs(high) < ATOM * step, 0.0, high)  # zero itself may have a probability
+
+
+def _level_quantile(
+    cdf: Callable[[Array], Array],
+    levels: Array,
+    probability: float | Float[Array, ""],
+    shape: tuple[int, ...],
+) -> Float[Array, "*B D"]:
+    """The first level whose cumulated probability is high enough."""
+    levels = jnp.broadcast_to(levels, (shape[-1], levels.shape[1]))
+    answer = jnp.broadcast_to(jnp.nanmax(levels, axis=1), shape)
+    for place in reversed(range(levels.shape[1])):
+        level = jnp.broadcast_to(levels[:, place], shape)
+        reached = cdf(jnp.nan_to_num(level, nan=jnp.inf)) >= probability - 1e-12
+        answer = jnp.where(reached & ~jnp.isnan(level), level, answer)
+    return answer

@@ -1,0 +1,185 @@
+"""Views of any kind of data in one model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import manyviews
+from manyviews import MRD, Search
+from manyviews.errors import DataError, KindWarning, OptionError
+from manyviews.likelihoods import Binomial, Censored, NegativeBinomial, Poisson
+
+pytestmark = pytest.mark.filterwarnings("ignore:the fit reached max_iter")
+QUICK = Search(n_restarts=1, max_iter=10)
+N = 40
+
+
+def signals(rng, n=N):
+    shared, a, b = rng.normal(size=(3, n))
+    return np.column_stack([shared, a]), np.column_stack([shared, b])
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rng = np.random.default_rng(0)
+    left, right = signals(rng)
+    counts = rng.negative_binomial(4, 4 / (4 + np.exp(1.5 + left @ rng.normal(size=(2, 5)))))
+    yes = (right @ rng.normal(size=(2, 4)) + rng.logistic(size=(N, 4)) > 0).astype(float)
+    real = left @ rng.normal(size=(2, 3)) + 0.1 * rng.normal(size=(N, 3))
+    views = {"counts": counts.astype(float), "yes": yes, "real": real}
+    views["counts"][3, 1] = np.nan
+    views = {name: pd.DataFrame(table, index=[f"s{n}" for n in range(N)],
+                                columns=[f"{name}{d}" for d in range(table.shape[1])])
+             for name, table in views.items()}  # fmt: skip
+    model = MRD(3, 8, likelihood="auto", search=QUICK, random_state=0, signal_check="off")
+    return model.fit(views), views
+
+
+def test_it_says_what_it_took_the_views_for(mixed):
+    kinds = mixed[0].fit_info_.kinds
+    assert kinds["counts"].startswith("negative_binomial: whole numbers")
+    assert kinds["yes"] == "bernoulli: every value is 0 or 1"
+    assert kinds["real"] == "gaussian: real numbers"
+    assert np.isnan(mixed[0].fit_info_.signal_to_noise[:2]).all()
+
+
+def test_answers_are_in_the_terms_of_the_data(mixed):
+    model, views = mixed
+    known = {"real": views["real"].iloc[:6]}
+    rates, spread = model.predict(known, "counts", return_std=True)
+    assert rates.shape == (6, 5)
+    assert np.all(rates > 0)
+    assert np.all(spread**2 > rates)
+    chances = model.predict(known, "yes")
+    assert np.all((chances > 0) & (chances < 1))
+    tables = model.predict_proba(known, "yes")
+    assert list(tables) == list(views["yes"].columns)
+    np.testing.assert_allclose(tables["yes0"][1.0], chances["yes0"], rtol=1e-9)
+    np.testing.assert_allclose(tables["yes0"].sum(axis=1), 1.0)
+    draws = model.predict(known, "counts", n_samples=5, random_state=0)
+    assert np.all(draws == np.round(draws))
+    low, middle, high = model.predict_quantiles(known, "counts")
+    assert np.all((low <= middle) & (middle <= high) & (low == np.round(low)))
+    with pytest.raises(OptionError, match="no levels"):
+        model.predict_proba(known, "real")
+    shares = model.variance_explained()
+    assert np.all(shares["total"] < 1)
+    assert shares.loc["counts", "total"] > 0.1
+    assert model.sample(2)["yes"].shape == (2, 4)
+    assert model.sensitivity("counts").shape == (5, 3)
+
+
+def test_densities_come_with_their_error(mixed):
+    model, views = mixed
+    some = {name: table.iloc[:5] for name, table in views.items()}
+    density, error = model.log_predictive_density(some, 400)
+    assert np.all(error < 0.5)
+    np.testing.assert_allclose(model.score_samples(some), density, atol=5 * error.max())
+    again, less = model.log_predictive_density(some, 1600, random_state=1)
+    assert less.mean() < error.mean()
+    assert np.all(np.abs(again - density) < 6 * (error + less))
+    assert np.all(model.score_samples(some, method="fixed") <= density + 5 * error + 0.5)
+
+
+def test_holes_are_filled_with_rates(mixed):
+    model, views = mixed
+    filled, std = model.impute(return_std=True)
+    assert filled["counts"].iloc[3, 1] > 0
+    assert std["counts"].iloc[3, 1] > 0
+    pd.testing.assert_frame_equal(filled["yes"], views["yes"])
+
+
+def test_saved_and_loaded(mixed, tmp_path):
+    model, views = mixed
+    model.save(tmp_path / "model.safetensors")
+    again = manyviews.load(tmp_path / "model.safetensors")
+    known = {"counts": views["counts"].iloc[:3]}
+    np.testing.assert_allclose(again.predict(known, "yes"), model.predict(known, "yes"))
+    assert again.fit_info_.kinds == model.fit_info_.kinds
+
+
+def test_new_values_of_another_kind_are_refused(mixed):
+    model, views = mixed
+    wrong = views["counts"].iloc[:2].copy()
+    wrong.iloc[1, 2] = -1.0
+    with pytest.raises(DataError, match=r"'counts'.*'s1'.*'counts2'"):
+        model.transform({"counts": wrong})
+
+
+def test_trials_and_events_come_among_the_views(rng):
+    left, right = signals(rng)
+    reads = rng.integers(5, 40, size=(N, 4)).astype(float)
+    hits = rng.binomial(reads.astype(int), 1 / (1 + np.exp(-left @ rng.normal(size=(2, 4)))))
+    times = np.exp(1 + 0.5 * right @ rng.normal(size=(2, 1)) + 0.2 * rng.normal(size=(N, 1)))
+    died = (times < 4).astype(float)
+    data = {"hits": hits.astype(float), "reads": reads, "time": np.minimum(times, 4), "died": died}
+    kinds = {"hits": Binomial("reads"), "time": Censored(log=True, events="died")}
+    model = MRD(2, 6, likelihood=kinds, search=QUICK, random_state=0).fit(data)
+    assert model.view_names_ == ("hits", "time")
+    known = {"hits": hits[:4].astype(float), "reads": reads[:4]}
+    assert np.all(model.predict(known, "time") > 0)
+    assert model.training_data()["hits"].shape == (N, 4)
+    holes = {**known, "time": data["time"][:4], "died": died[:4]}
+    holes["hits"][0, 0] = np.nan
+    filled = model.impute(holes)
+    assert 0 < filled["hits"][0, 0] < reads[0, 0]
+    with pytest.raises(DataError, match="more than its trials"):
+        model.transform({"hits": reads[:2] + 1, "reads": reads[:2]})
+    with pytest.raises(OptionError, match="'coverage'"):
+        MRD(likelihood={"hits": Binomial("coverage")}).fit({"hits": data["hits"]})
+
+
+def test_a_view_told_to_be_gaussian_that_is_not_raises_a_warning(rng):
+    counts = rng.poisson(np.exp(rng.normal(2, 1, size=(20, 3)))).astype(float)
+    with pytest.warns(KindWarning, match=r"'X'.*whole numbers.*negative_binomial"):
+        MRD(1, 4, likelihood="gaussian", search=QUICK, signal_check="off").fit(counts)
+    quiet = MRD(1, 4, search=QUICK, signal_check="off").fit(counts)
+    assert "negative_binomial" in quiet.fit_info_.kinds["X"]
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "message"),
+    [("negbin", "there is no likelihood"), ({"Z": "poisson"}, "names the view 'Z'")],
+)
+def test_likelihoods_that_are_not_there(likelihood, message, rng):
+    with pytest.raises(OptionError, match=message):
+        MRD(likelihood=likelihood).fit(rng.normal(size=(9, 2)))
+
+
+def test_local_processes_are_for_gaussian_views(rng):
+    with pytest.raises(OptionError, match="local processes"):
+        MRD(1, likelihood="poisson", n_local=1).fit(rng.poisson(3.0, size=(9, 2)).astype(float))
+
+
+def test_counts_over_time(rng):
+    t = np.linspace(0, 6, 30)
+    depth = rng.uniform(0.5, 2.0, size=(30, 1))
+    rates = np.exp(2 + np.outer(np.sin(t), rng.normal(size=5)))
+    counts = rng.poisson(depth * rates).astype(float)
+    model = MRD(1, 6, likelihood=Poisson("total"), search=QUICK, random_state=0)
+    model.fit(counts, times=t)
+    ahead = model.forecast([6.1, 6.2], "X")
+    assert ahead.shape == (2, 5)
+    assert np.all(ahead > 0)
+    latent = model.transform(counts[:5], times=t[:5] + 0.05)
+    assert latent.shape == (5, 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_shared_and_one_private_signal_of_counts_and_of_answers(seed):
+    rng = np.random.default_rng(seed)
+    left, right = signals(rng, 150)
+    w, v = rng.normal(size=(2, 2, 20))
+    mu = np.exp(1.5 + 1.2 * np.sin(np.outer(left[:, 0], w[0])) + 0.9 * np.outer(left[:, 1], w[1]))
+    counts = rng.negative_binomial(5, 5 / (5 + mu)).astype(float)
+    f = 1.2 * np.sin(np.outer(right[:, 0], v[0])) + 0.9 * np.outer(right[:, 1], v[1])
+    yes = (2 * f + rng.logistic(size=f.shape) > 0).astype(float)
+    kinds = {"rna": NegativeBinomial(), "mutations": "bernoulli"}
+    search = Search(n_restarts=1, max_iter=300)
+    model = MRD(5, 20, likelihood=kinds, search=search, random_state=0)
+    model.fit({"rna": counts, "mutations": yes})
+    assert len(model.shared()) == 1
+    assert len(model.private("rna")) == 1
+    assert len(model.private("mutations")) == 1
+    assert model.n_active_ == 3
