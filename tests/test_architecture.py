@@ -28,6 +28,7 @@ ORDER = [
     {"points", "variational"},
     {"mixtures"},
     {"composed"},
+    {"stacking"},
     {"plot"},
     {"interop"},
     {"report"},

@@ -17,6 +17,7 @@ from .data import Views  # noqa: E402
 from .inference.search import Search, Stage  # noqa: E402
 from .io import load  # noqa: E402
 from .mixtures import DirichletPCCA, MixturePCCA  # noqa: E402
+from .stacking import Stack, compare  # noqa: E402
 from .variational import (  # noqa: E402
     CGPDS,
     MRD,
@@ -38,10 +39,12 @@ __all__ = [
     "MRDClassifier",
     "McGPDS",
     "Search",
+    "Stack",
     "Stage",
     "UncertainGPRegressor",
     "Views",
     "__version__",
+    "compare",
     "errors",
     "kernels",
     "linear",
