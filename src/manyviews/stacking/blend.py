@@ -104,9 +104,9 @@ def _by_other_folds(
     for number in np.unique(fold):
         out = fold == number
         weights, _ = _weights(log_p[:, ~out], kind)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             parts = log_p[:, out] + np.log(weights)[:, None, :]
-        mixed[out] = np.logaddexp.reduce(parts, axis=0)
+            mixed[out] = np.logaddexp.reduce(parts, axis=0)
     return mixed
 
 

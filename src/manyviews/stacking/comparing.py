@@ -31,7 +31,7 @@ def compare(
     models: Any = None,
     *,
     targets: Names | None = None,
-    folds: int = 5,
+    folds: Any = 5,
     reference: str = "ridge",
     times: Any = None,
     sequences: Any = None,
@@ -53,8 +53,8 @@ def compare(
         MRD with a brief search, and the stack.
     targets : str or list of str, optional
         Views to predict, each from all others. Default: every view.
-    folds : int, default=5
-        Shuffled; groups and sequences stay whole.
+    folds : int or array-like of int, default=5
+        How many, shuffled, groups and sequences whole; or the fold of every sample.
     reference : str, default="ridge"
         The method that all others are compared with, in pairs, fold by fold.
     times, sequences, groups
@@ -155,6 +155,7 @@ def _cell(
         "fold": number,
         "seconds": outcome.seconds,
         "failure": outcome.failure,
+        "notes": outcome.notes,
         "scores": {} if outcome.failure else scores,
     }
     Cells.write(path, cell)

@@ -37,6 +37,8 @@ class Comparison:
         What to use, and why.
     failures : dict
         Why a method has no result.
+    notes : list of str
+        Failures, and what else is to be known of the results.
     reference : str
     n_samples : int
     """
@@ -45,6 +47,7 @@ class Comparison:
     folds: pd.DataFrame
     sentence: str
     failures: dict[str, str]
+    notes: list[str]
     reference: str
     n_samples: int
 
@@ -85,9 +88,10 @@ class Comparison:
             "view", "method", "fold", "error", "log_density", "coverage", "seconds",
         ])  # fmt: skip
         table = pd.DataFrame([_row(q, name, s, folds, reference) for q, name, s in rows])
-        return cls(
-            table, folds, verdict(folds, reference, failures), failures, reference, n_samples
-        )
+        notes = [f"{name} failed: {failure}" for name, failure in failures.items()]
+        notes += sorted({f"{c['method']}: {n}" for c in cells for n in c["notes"]})
+        sentence = verdict(folds, reference, failures)
+        return cls(table, folds, sentence, failures, notes, reference, n_samples)
 
     def plot(self, ax: Any = None, measure: str = "log_density") -> "Axes":
         """Draw how much better or worse than the reference every method is, view by view.
@@ -108,6 +112,7 @@ class Comparison:
             "table": _plain(self.table),
             "folds": _plain(self.folds),
             "failures": self.failures,
+            "notes": self.notes,
         }
         text = json.dumps(content, indent=1, allow_nan=False)
         if path is not None:

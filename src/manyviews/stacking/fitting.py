@@ -40,6 +40,8 @@ class Outcome:
         Of the fit and all answers.
     spent : dict
         By question, of the fit and its own answer.
+    notes : list of str
+        Members that a member, if it is a stack, has left out.
     """
 
     member: str
@@ -49,6 +51,7 @@ class Outcome:
     failure: str = ""
     seconds: float = 0.0
     spent: dict[Question, float] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def fit_all(
@@ -92,8 +95,9 @@ def fit_one(
     began = time.perf_counter()
     kept = fold != number
     outcome = Outcome(name, number)
-    with warnings.catch_warnings(), single_threaded_blas():
+    with warnings.catch_warnings(record=True) as caught, single_threaded_blas():
         warnings.simplefilter("ignore")
+        warnings.simplefilter("always", MemberLeftOutWarning)
         try:
             own = None if groups is None else np.asarray(groups)[kept]
             train = views if kept.all() else views[kept]
@@ -109,6 +113,7 @@ def fit_one(
                 outcome.spent[question] = fit + time.perf_counter() - asked
         except EXPECTED as wrong:
             outcome.failure = f"{type(wrong).__name__}: {wrong}"
+    outcome.notes = [str(warning.message) for warning in caught]
     outcome.seconds = time.perf_counter() - began
     return outcome
 

@@ -8,17 +8,18 @@ from sklearn.model_selection import GroupKFold, KFold
 
 from ..data import Views
 from ..data.times import aligned_to
-from ..errors import DataError
+from ..errors import DataError, OptionError
 
 
 def fold_of_rows(
-    views: Views, n_folds: int, groups: Any = None, random_state: int = 0
+    views: Views, n_folds: Any, groups: Any = None, random_state: int = 0
 ) -> Int[np.ndarray, " N"]:
     """The number of every sample's fold.
 
-    Samples of one group stay together; sequences are groups, where none are given. A single
-    sequence with time stamps is cut into stretches, in the order of time. Otherwise samples are
-    shuffled. There are fewer folds where there are fewer samples or groups.
+    ``n_folds`` may be the folds themselves, one per sample. Otherwise samples of one group stay
+    together; sequences are groups, where none are given. A single sequence with time stamps is
+    cut into stretches, in the order of time. All other samples are shuffled. There are fewer
+    folds where there are fewer samples or groups.
 
     Examples
     --------
@@ -32,6 +33,10 @@ def fold_of_rows(
     n = len(views)
     if n < 2:
         raise DataError(f"folds need two samples or more, got {n}")
+    if np.ndim(n_folds) > 0:
+        return _given(views, n_folds)
+    if n_folds < 2:
+        raise OptionError(f"folds must be two or more, got {n_folds}")
     together = group_codes(views, groups)
     where = np.arange(n)
     if together is not None and together.max() == 0:
@@ -50,6 +55,16 @@ def fold_of_rows(
     for number, (_, out) in enumerate(splitter.split(where, groups=together)):
         fold[out] = number
     return fold
+
+
+def _given(views: Views, folds: Any) -> Int[np.ndarray, " N"]:
+    values = np.asarray(aligned_to(views.samples, folds, "folds"))
+    if values.shape != (len(views),):
+        raise DataError(f"there are {len(views)} samples but {values.size} folds")
+    codes = np.unique(values, return_inverse=True)[1]
+    if codes.max() == 0:
+        raise DataError("all samples are of one fold, so that none is left to learn from")
+    return codes
 
 
 def group_codes(views: Views, groups: Any = None) -> Int[np.ndarray, " N"] | None:

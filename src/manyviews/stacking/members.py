@@ -20,7 +20,6 @@ from .regressions import RECIPES, Recipe
 from .view_regressor import ViewRegressor
 
 USUAL = ("mean", "ridge", "knn", "gp", "gfa", "pcca", "mrd")
-MRD_COMPONENTS = 10
 BRIEF = Search(n_restarts=1, max_iter=150)
 
 
@@ -61,7 +60,7 @@ def known_members() -> dict[str, Any]:
         "pcca": ProbabilisticCCA(regularisation="auto", scaling="column"),
         "mrd": Asked(
             MRD(
-                MRD_COMPONENTS, kernel="rbf + linear", scaling="column", signal_check="off",
+                kernel="rbf + linear", scaling="column", signal_check="off",
                 search=BRIEF,
             ),
             {"private": "conditional"},
@@ -104,9 +103,10 @@ def as_member(model: Any) -> Any:
         raise OptionError(f"{model.__name__} is a class: give an instance, {model.__name__}(...)")
     if isinstance(model, TableModel):
         raise OptionError(f"{kind} is a model of one table: it cannot predict a view from others")
-    if is_classifier(model):
+    known_kind = hasattr(model, "__sklearn_tags__")
+    if known_kind and is_classifier(model):
         raise OptionError(f"{kind} is a classifier: it cannot predict a view from others")
-    if isinstance(model, Recipe) or is_regressor(model):
+    if isinstance(model, Recipe) or (known_kind and is_regressor(model)):
         return ViewRegressor(model)
     if not hasattr(model, "fit") or not hasattr(model, "predict"):
         raise OptionError(
