@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from manyviews import MRD, Stage
+from manyviews import MRD, Search, Stage
 from manyviews.explore import server as serving
 from manyviews.explore.scene import Scene
 
@@ -68,7 +68,9 @@ def fitted(n_views: int, n_pixels: int) -> MRD:
         for k in range(n_views)
     }
     stages = (Stage("lbfgs", 10),)
-    return MRD(14, 120, n_restarts=1, stages=stages, signal_check="off", random_state=0).fit(views)
+    return MRD(
+        14, 120, search=Search(n_restarts=1, stages=stages), signal_check="off", random_state=0
+    ).fit(views)
 
 
 def timed(action: Callable[[], None], n: int) -> Times:

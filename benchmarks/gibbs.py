@@ -13,10 +13,10 @@ import numpy as np
 
 from manyviews._runtime import single_threaded_blas
 from manyviews.mixtures.chains import first_state
+from manyviews.mixtures.cluster_starts import kmeans_labels, local_pcca
 from manyviews.mixtures.gibbs import SweepOptions, run_sweeps
 from manyviews.mixtures.hierarchy import make_prior
 from manyviews.mixtures.numbers import as_seed, split
-from manyviews.mixtures.starts import kmeans_labels, local_pcca
 
 from .report import Report
 from .timing import Times

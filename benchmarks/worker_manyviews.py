@@ -15,21 +15,21 @@ if __name__ == "__main__":  # before the imports, which may print
 import jax
 import jax.numpy as jnp
 import numpy as np
-from manyviews.models.core import FitOptions, resolve_stages, starting_model
 
-from manyviews import BayesianGPLVM, UncertainGPRegressor
+from manyviews import BayesianGPLVM, Search, UncertainGPRegressor
 from manyviews._runtime import single_threaded_blas
 from manyviews.expectations import Gaussian
 from manyviews.inference.bound import Model
+from manyviews.inference.driver import Plan
 from manyviews.inference.objective import Objective
 from manyviews.inference.optimise import optimise
-from manyviews.inference.stages import Stage
+from manyviews.inference.search import Stage
 from manyviews.kernels import RBF
 from manyviews.latent import Points, StandardNormal
-from manyviews.linalg import DEFAULT_JITTER
 from manyviews.mappings import CollapsedGP, ExactGP, Outputs, SparseGP, make_outputs
 from manyviews.mappings.rows import row_evidence
 from manyviews.parameters import named_parameters
+from manyviews.variational.fit import FitOptions, default_plans, starting_model
 
 RESTARTS = 5
 TOLERANCE = 1e-6  # a tenth of the default: GPy's L-BFGS is as strict, and so finds better optima
@@ -93,13 +93,11 @@ class ManyviewsLibrary:
         """
         watch = Watch(target, limit)
         Y, mu = self.problem["Y"], self.problem["mu"]
+        plans = default_plans(max_iter, [Y], mu.shape[1])
+        plan = Plan(Search(tol=TOLERANCE), plans, RESTARTS, seed=0)
         options = FitOptions(
             n_components=mu.shape[1], n_inducing=(len(self.problem["Z"]),), kernels=("rbf",),
-            noise_floors=(0.0,),
-            init=mu, inducing="kmeans", missing="auto", n_restarts=RESTARTS,
-            plans=resolve_stages(None, max_iter, [Y], mu.shape[1]),
-            tolerance=TOLERANCE, positive="log", jitter=DEFAULT_JITTER, seed=0, verbose=0,
-            checkpoint=None,
+            noise_floors=(0.0,), init=mu, missing="auto", plan=plan,
         )  # fmt: skip
         _, info = optimise(
             lambda _: make_model(self.problem),
@@ -113,9 +111,9 @@ class ManyviewsLibrary:
             _, more = optimise(
                 lambda restart: starting_model([Y], options, restart),
                 self.outputs,
-                options.plan,
-                n_restarts=RESTARTS,
-                tolerance=TOLERANCE,
+                plan.stages,
+                n_restarts=plan.n_restarts,
+                tolerance=plan.search.tol,
                 progress=watch,
             )
             evaluations, stage = evaluations + more.n_evaluations, "restarts"
@@ -134,15 +132,19 @@ class ManyviewsLibrary:
         arrays = read(path)
         began = time.perf_counter()
         self.estimator = BayesianGPLVM(
-            n_components=10, n_inducing=50, max_iter=max_iter, random_state=0, signal_check="off"
+            n_components=10,
+            n_inducing=50,
+            search=Search(max_iter=max_iter),
+            random_state=0,
+            signal_check="off",
         ).fit(arrays["Y"])
         seconds = time.perf_counter() - began
-        core = self.estimator.engine_
-        q, view = core.marginals(), core.model.views[0]
+        engine = self.estimator.engine_
+        q, view = engine.marginals, engine.model.views[0]
         variance = np.asarray(view.kernel.variance.value)
         np.savez(
             result,
-            Y=core.data[0],
+            Y=engine.data[0],
             new=self.estimator.scaling_.apply(arrays["new"]),
             mu=q.mean,
             S=q.variance,
@@ -168,9 +170,10 @@ class ManyviewsLibrary:
         rows, q = read(path)["Y"], read(result)
         points = Gaussian(jnp.asarray(q["mean"]), jnp.asarray(q["variance"]))
         rows = rows[: len(points.mean)]
-        core = self.estimator.engine_
-        evidence = row_evidence(core.posteriors[0], rows, ~np.isnan(rows))
-        return np.asarray(evidence(points) - core.model.latent.new_point_kl(points)).tolist()
+        engine = self.estimator.engine_
+        evidence = row_evidence(engine.posteriors[0], rows, ~np.isnan(rows))
+        prior = engine.model.latent.prior(len(rows))
+        return np.asarray(evidence(points) - points.kl(prior)).tolist()
 
 
 def slopes(objective: Objective) -> Arrays:

@@ -13,13 +13,13 @@ second trial (2) are held out of the training rows, and what predicts them best 
 import time
 import warnings
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
-from manyviews import MRD, Stage
+from manyviews import MRD, Search, Stage
 from manyviews.inference.neighbours import nearest_rows
 
 from .avletters_views import (
@@ -36,7 +36,8 @@ from .setting import Setting
 from .table import Row, printed, summarise
 
 HELD = Stage("lbfgs", 200, hold=("noise", "kernel.*variance"))
-STAGES = (HELD, Stage("adam", 200), Stage("lbfgs", 200))
+SEARCH = Search(n_restarts=1, stages=(HELD, Stage("adam", 200), Stage("lbfgs", 200)))
+QUICK = Search(n_restarts=1, stages=(Stage("lbfgs", 30),))
 
 
 class Choice(NamedTuple):
@@ -115,13 +116,14 @@ def prediction_rows(setting: Setting, problem: Problem) -> tuple[list[Row], MRD,
 
 def fit(setting: Setting, views: Tables, choice: Choice, seed: int) -> MRD:
     """RBF-ARD, 30 inducing inputs; noise and signal variance are held at first, as published."""
-    quick = {"n_inducing": 10, "stages": (Stage("lbfgs", 30),)} if setting.quick else {}
-    options: dict[str, Any] = {"n_inducing": 30, "n_restarts": 1, "stages": STAGES} | quick
+    n_inducing, search = (10, QUICK) if setting.quick else (30, SEARCH)
+    model = MRD(
+        choice.n_components, n_inducing, init=choice.start, search=search, random_state=seed,
+        signal_check="off",
+    )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return MRD(
-            choice.n_components, init=choice.start, random_state=seed, signal_check="off", **options
-        ).fit(views)
+        return model.fit(views)
 
 
 def predict(

@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.linear_model import RidgeCV
 from sklearn.neighbors import KNeighborsRegressor
 
-from manyviews import BayesianGPLVM
-from manyviews.inference.stages import default_stages
+from manyviews import BayesianGPLVM, Search
+from manyviews.inference.search import default_stages
 
 from .setting import Setting
 from .table import Row, printed, summarise
@@ -90,14 +90,15 @@ def guess(
 
     Q = 9, M = 100, every angle scaled to unit variance.
     """
-    options: dict = {"n_inducing": 100, "stages": default_stages(400, hold=True)}
+    n_inducing, search = 100, Search(stages=default_stages(400, hold=True))
     chosen = np.ones(len(data["Y_train"]), bool)
     if setting.quick:
-        options = {"n_inducing": 20, "max_iter": 15}
+        n_inducing, search = 20, Search(max_iter=15)
         chosen = np.isin(data["seq_id_train"], (1, 2, 17))
     model = BayesianGPLVM(
-        9, scaling="column", evidence_power="auto", random_state=seed, signal_check="off", **options
-    )
+        9, n_inducing=n_inducing, scaling="column", evidence_power="auto", search=search,
+        random_state=seed, signal_check="off",
+    )  # fmt: skip
     given = data["Y_test"].copy()
     given[int(data["test_start_idx0"]) :, data[PARTS[part]]] = np.nan
     times: dict = {}

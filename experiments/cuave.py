@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.decomposition import PCA
 
-from manyviews import McGPDS, Stage
+from manyviews import McGPDS, Search, Stage
 
 from .cuave_rivals import (
     PUBLISHED,
@@ -27,6 +27,7 @@ from .cuave_rivals import (
     mrd_rows,
 )
 from .pose_mc import BRIEF, HELD, TREATMENTS
+from .remembering import remembering
 from .scores import rmse
 from .setting import Setting
 from .table import Row, printed, standardised, summarise
@@ -96,10 +97,11 @@ def run(setting: Setting) -> list[Row]:
 
 def fit(setting: Setting, train: Speech, seed: int, kind: Kind) -> Fitted:
     """Q = 5, α by dimension, RBF over time, M = 50 for each process; J = 1, or 0 if linear."""
-    size = {"n_inducing": 8, "stages": BRIEF} if setting.quick else {"stages": STAGES}
     model = McGPDS(
         5, kernel=kind.kernel, n_local=0 if kind.kernel == "linear" else 1, sharing="dimension",
-        time_kernel="rbf", shared_kernel="rbf", random_state=seed, signal_check="off", **size,
+        time_kernel="rbf", shared_kernel="rbf", random_state=seed, signal_check="off",
+        n_inducing=8 if setting.quick else None,
+        search=Search(stages=BRIEF if setting.quick else STAGES),
     )  # fmt: skip
     prepare: Callable[[np.ndarray], np.ndarray] = np.asarray
     if kind.n_whitened:
@@ -107,7 +109,8 @@ def fit(setting: Setting, train: Speech, seed: int, kind: Kind) -> Fitted:
     views = {"video": prepare(train.video), "speech": train.mfcc}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Fitted(kind, model.fit(views, times=train.frame if kind.dynamic else None), prepare)
+        model.fit(views, times=train.frame if kind.dynamic else None)
+    return Fitted(kind, remembering(model), prepare)
 
 
 def predictions(
@@ -119,16 +122,10 @@ def predictions(
     when = {"times": speech.frame} if fitted.kind.dynamic else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = model._locate(model._new(known, **when))
-        model._locate = lambda *_: found  # type: ignore[method-assign]
-        try:
-            return {
-                name: Moments(*model.predict(
-                    known, "speech", private=name, return_std=True, **when))
-                for name in treatments
-            }  # fmt: skip
-        finally:
-            del model._locate
+        return {
+            name: Moments(*model.predict(known, "speech", private=name, return_std=True, **when))
+            for name in treatments
+        }
 
 
 def left_out(

@@ -14,7 +14,7 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
-from manyviews import MRD
+from manyviews import MRD, Search
 
 from .scores import coverage, nlpd, rmse
 from .setting import Setting
@@ -131,15 +131,15 @@ def baseline_rows(train: Speech, test: Speech, folds: np.ndarray) -> list[Row]:
 def mrd_rows(setting: Setting, train: Speech, test: Speech) -> list[Row]:
     """MRD without and with dynamics, with default options."""
     rows = []
-    size = {"n_inducing": 8, "max_iter": 3} if setting.quick else {"n_inducing": 50}
+    search = Search(n_restarts=1, max_iter=3 if setting.quick else 150)
     for dynamic in (False, True):
         name = "MRD with dynamics" if dynamic else "MRD"
         times = {"times": train.frame} if dynamic else {}
         when = {"times": test.frame} if dynamic else {}
         began = time.perf_counter()
         model = MRD(
-            10, evidence_power="auto", init="canonical", n_restarts=1, random_state=0,
-            signal_check="off", **{"max_iter": 150, **size},
+            10, 8 if setting.quick else 50, evidence_power="auto", init="canonical",
+            search=search, random_state=0, signal_check="off",
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
-from manyviews import MRD
+from manyviews import MRD, Search
 from manyviews.linear import (
     CCA,
     GroupFactorAnalysis,
@@ -79,13 +79,13 @@ def correlations(views: dict[str, np.ndarray], setting: Setting) -> list[Row]:
 
 def predictions(views: dict[str, np.ndarray], setting: Setting) -> list[Row]:
     """Open-book marks from closed-book ones, students held out."""
-    hurry = {"max_iter": 20, "n_restarts": 1} if setting.quick else {}
+    search = Search(max_iter=20, n_restarts=1) if setting.quick else Search()
     models: dict[str, Callable[[int], Any]] = {
         "PCCA": lambda seed: ProbabilisticCCA(1),
         "GFA": lambda seed: GroupFactorAnalysis(3, random_state=seed),
         "kernel CCA": lambda seed: KernelCCA(1),
         "MRD": lambda seed: MRD(
-            3, 20, scaling="column", signal_check="off", random_state=seed, **hurry
+            3, 20, scaling="column", signal_check="off", search=search, random_state=seed
         ),
     }
     unit = views["open"].std(axis=0)

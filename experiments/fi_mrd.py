@@ -11,12 +11,13 @@ constant columns are left out.
 
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from manyviews import MRD
+from manyviews import MRD, Search
 
 from .setting import Setting
 from .table import Row, summarise
@@ -67,12 +68,15 @@ def run(setting: Setting) -> list[Row]:
 
 def fit(setting: Setting, Y: np.ndarray, seed: int) -> MRD:
     """Q = 10 as published; 30 inducing inputs, since every view has its own."""
-    options = {"n_inducing": 10, "max_iter": 10} if setting.quick else {"n_inducing": 30}
+    n_inducing, search = 30, Search(n_restarts=1)
+    if setting.quick:
+        n_inducing, search = 10, replace(search, max_iter=10)
+    model = MRD.per_column(
+        10, n_inducing=n_inducing, search=search, random_state=seed, signal_check="off"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return MRD.per_column(
-            10, n_restarts=1, random_state=seed, signal_check="off", **options
-        ).fit(Y)
+        return model.fit(Y)
 
 
 def chosen_frames(pose: np.ndarray, sequence: np.ndarray, each: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 from sklearn.linear_model import LinearRegression
 
-from manyviews import AutoregressiveGP, UncertainGPRegressor
+from manyviews import AutoregressiveGP, Search, UncertainGPRegressor
 
 from .scores import coverage, nlpd
 from .setting import Setting
@@ -56,8 +56,8 @@ def run(setting: Setting) -> list[Row]:
 
 def fit(setting: Setting, kernel: str, train: np.ndarray, seed: int) -> AutoregressiveGP:
     """The model of one kernel; nothing but the training part is seen."""
-    quick = {"max_iter": 60} if setting.quick else {}
-    regression = UncertainGPRegressor(INDUCING, kernel=kernel, random_state=seed, **quick)
+    search = Search(max_iter=60) if setting.quick else Search()
+    regression = UncertainGPRegressor(INDUCING, kernel=kernel, search=search, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return AutoregressiveGP(WINDOW, regression).fit(train)

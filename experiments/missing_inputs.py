@@ -10,7 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from manyviews import UncertainGPRegressor
+from manyviews import Search, UncertainGPRegressor
 
 from .setting import Setting
 from .table import Row, summarise
@@ -113,11 +113,15 @@ def walking(data: dict[str, np.ndarray], seed: int) -> Split:
 
 def methods(setting: Setting, seed: int) -> dict[str, Callable]:
     """Each maps training inputs and outputs, test inputs and the split to predictions."""
-    quick = {"max_iter": 30} if setting.quick else {}
+    search = Search(max_iter=30) if setting.quick else Search()
 
     def process(X: np.ndarray, Y: np.ndarray, new: np.ndarray, split: Split, **options: str):
         model = UncertainGPRegressor(
-            min(split.n_inducing, len(X)), scaling="view", random_state=seed, **options, **quick
+            min(split.n_inducing, len(X)),
+            scaling="view",
+            search=search,
+            random_state=seed,
+            **options,
         )
         return model.fit(X, Y).predict(new)
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from manyviews import MRD, McGPDS, MRDClassifier
+from manyviews import MRD, McGPDS, MRDClassifier, Search
 
 from .setting import Setting
 from .table import Row, summarise
@@ -76,10 +76,10 @@ def collaborative_row(
     for draw in range(draws):
         chosen = np.random.default_rng(draw).permutation(len(train[0]))[:size]
         codes = 2.0 * np.eye(train[1].max() + 1)[train[1][chosen]] - 1.0
-        options = {"max_iter": 20} if setting.quick else {"max_iter": 300}
         model = McGPDS(
             5, min(size, 20 if setting.quick else 50), sharing="dimension", init="concatenated",
-            random_state=draw, signal_check="off", noise_floor={"labels": 1e-2}, **options,
+            random_state=draw, signal_check="off", noise_floor={"labels": 1e-2},
+            search=Search(max_iter=20 if setting.quick else 300),
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -92,12 +92,12 @@ def collaborative_row(
 
 def methods(setting: Setting, size: int, seed: int) -> dict[str, object]:
     """Constructors by name; MRD with Q = 10 and at most 50 inducing inputs."""
-    quick = {"max_iter": 40} if setting.quick else {}
+    search = Search(max_iter=40) if setting.quick else Search()
     inducing = min(size, 20 if setting.quick else 50)
     kernel = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(0.1)
     return {
         "MRD": lambda: MRDClassifier(
-            MRD(10, inducing, random_state=seed, signal_check="off", **quick)
+            MRD(10, inducing, random_state=seed, signal_check="off", search=search)
         ),
         "1-NN": lambda: KNeighborsClassifier(1),
         "logistic regression": lambda: make_pipeline(

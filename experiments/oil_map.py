@@ -15,7 +15,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from sklearn.neighbors import NearestNeighbors
 
-from manyviews import BayesianGPLVM
+from manyviews import BayesianGPLVM, Search
 from manyviews.inference.initialise import ppca_fill
 from manyviews.points import GPLVM
 
@@ -39,11 +39,15 @@ def run(setting: Setting) -> list[Row]:
 
 def fit(setting: Setting, Y: np.ndarray, seed: int, n_restarts: int = 1) -> BayesianGPLVM:
     """Q = 10, M = 50, RBF-ARD, as published; the best start by the bound."""
-    quick = {"n_inducing": 20, "max_iter": 40, "n_restarts": 1} if setting.quick else {}
-    options = {"n_inducing": 50, "n_restarts": n_restarts} | quick
+    n_inducing, search = 50, Search(n_restarts=n_restarts)
+    if setting.quick:
+        n_inducing, search = 20, Search(n_restarts=1, max_iter=40)
+    model = BayesianGPLVM(
+        10, n_inducing=n_inducing, search=search, random_state=seed, signal_check="off"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return BayesianGPLVM(10, random_state=seed, signal_check="off", **options).fit(Y)
+        return model.fit(Y)
 
 
 def map_rows(setting: Setting, Y: np.ndarray, labels: np.ndarray) -> list[Row]:
@@ -59,7 +63,7 @@ def map_rows(setting: Setting, Y: np.ndarray, labels: np.ndarray) -> list[Row]:
             best = model
     seconds = (time.perf_counter() - began) / setting.seeds
     draw(setting, best, labels)
-    wide = fit_points(Y, 10, 0, max_iter=QUICK if setting.quick else FULL)
+    wide = fit_points(Y, 10, 0, QUICK if setting.quick else FULL)
     draw_weights(setting, best, wide)
     pca = nearest_neighbour_errors(PCA(2).fit_transform(Y), labels)
     return [
@@ -97,7 +101,7 @@ def point_rows(setting: Setting, Y: np.ndarray, labels: np.ndarray) -> list[Row]
         sparse = "n_inducing" in options
         limit = QUICK if setting.quick else SPARSE if sparse else FULL
         for seed in range(setting.seeds if sparse else 1):
-            model = fit_points(Y, 2, seed, max_iter=limit, **options)
+            model = fit_points(Y, 2, seed, limit, **options)
             errors.append(nearest_neighbour_errors(model.latent_mean_, labels))
         seconds = (time.perf_counter() - began) / len(errors)
         rows.append(
@@ -115,11 +119,12 @@ def ten_dimensions(model: GPLVM) -> Row:
                seconds=round(model.fit_info_.seconds, 1))  # fmt: skip
 
 
-def fit_points(Y: np.ndarray, n_components: int, seed: int, **options: Any) -> GPLVM:
+def fit_points(Y: np.ndarray, n_components: int, seed: int, max_iter: int, **options: Any) -> GPLVM:
     """A MAP GP-LVM from its principal components."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return GPLVM(n_components, random_state=seed, **options).fit(Y)
+        search = Search(max_iter=max_iter)
+        return GPLVM(n_components, search=search, random_state=seed, **options).fit(Y)
 
 
 def imputation_rows(setting: Setting, Y: np.ndarray, share: int) -> list[Row]:

@@ -24,7 +24,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GroupKFold, KFold, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 
-from manyviews import MRD
+from manyviews import MRD, Search
 from manyviews.linear import GroupFactorAnalysis, ProbabilisticCCA
 
 from .peer_problems import Problem
@@ -65,14 +65,21 @@ def mrd(problem: Problem, quick: bool) -> dict[str, Answers]:
 
 
 def fitted(
-    views: tuple[np.ndarray, ...], seed: int, quick: bool, kernel: str, **options: Any
+    views: tuple[np.ndarray, ...],
+    seed: int,
+    quick: bool,
+    kernel: str,
+    n_restarts: int | None = None,
 ) -> tuple[MRD, float]:
     """A model and the seconds of its fit."""
-    options["n_inducing"] = min(N_INDUCING, len(views[0]))
+    n_inducing, search = min(N_INDUCING, len(views[0])), Search(n_restarts=n_restarts)
     if quick:
-        options |= {"n_inducing": 20, "max_iter": 15}
+        n_inducing, search = 20, replace(search, max_iter=15)
     began = time.perf_counter()
-    model = MRD(N_COMPONENTS, kernel=kernel, random_state=seed, signal_check="off", **options)
+    model = MRD(
+        N_COMPONENTS, n_inducing, kernel=kernel, search=search, random_state=seed,
+        signal_check="off",
+    )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(list(views))

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from manyviews import MRD
+from manyviews import MRD, Search
 from manyviews.inference.following import followed_path
 from manyviews.inference.new_sequences import MOMENTA, TRUSTS
 from manyviews.latent import make_sequences
 from manyviews.points import SharedGPLVM
 
 from .pose_baselines import baselines, joint_distance
+from .remembering import remembering
 from .scores import coverage, nlpd
 from .setting import Setting
 from .table import Row, printed, summarise
@@ -68,17 +69,6 @@ class Moments(NamedTuple):
 
     mean: np.ndarray
     std: np.ndarray
-
-
-class RememberingMRD(MRD):
-    """Keeps what it inferred last, so that treatments can be compared without doing it again."""
-
-    def _locate(self, new: Any, n_modes: int | None = None, coupled: bool = True) -> Any:
-        options = (n_modes, coupled, self.evidence_power, self.flow_weight)
-        asked = (new.scaled[0].tobytes(), *options)
-        if getattr(self, "asked_", None) != asked:
-            self.asked_, self.answer_ = asked, super()._locate(new, n_modes, coupled)
-        return self.answer_
 
 
 class Frames(NamedTuple):
@@ -182,7 +172,7 @@ def along_flow(train: Frames, test: Frames) -> list[Row]:
 def shared_points(setting: Setting, train: Frames, test: Frames) -> list[Row]:
     """The shared GP-LVM, by maximum a posteriori, of as many dimensions as MRD starts with."""
     model = SharedGPLVM(
-        DEFAULTS.n_components, max_iter=30 if setting.quick else 200, random_state=0
+        DEFAULTS.n_components, search=Search(max_iter=30 if setting.quick else 200), random_state=0
     )
     began = time.perf_counter()
     with warnings.catch_warnings():
@@ -210,26 +200,27 @@ def fit(
     n_restarts: int | None = None,
 ) -> MRD:
     """M = 100, RBF-ARD; with dynamics one start, for time."""
-    options = {"n_inducing": 100, "n_restarts": n_restarts or (1 if dynamic else 3)}
+    n_inducing, search = 100, Search(n_restarts=n_restarts or (1 if dynamic else 3))
     if setting.quick:
-        options = {"n_inducing": 20, "max_iter": 20, "n_restarts": 1}
-    model = RememberingMRD(
-        kind.n_components, init=kind.start, time_kernel=kind.time_kernel, random_state=seed,
-        signal_check="off", **options,
+        n_inducing, search = 20, Search(n_restarts=1, max_iter=20)
+    model = MRD(
+        kind.n_components, n_inducing, init=kind.start, time_kernel=kind.time_kernel,
+        search=search, random_state=seed, signal_check="off",
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit({"silhouette": train.S, "pose": train.P}, **train.times(dynamic))
+        model.fit({"silhouette": train.S, "pose": train.P}, **train.times(dynamic))
+    return remembering(model)
 
 
 def ask(model: MRD, test: Frames, answers: Answers, dynamic: bool) -> Moments:
     """The poses predicted."""
-    model.set_params(evidence_power=answers.power, flow_weight=answers.flow)
+    model.set_params(evidence_power=answers.power)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Moments(*model.predict(
             {"silhouette": test.S}, "pose", private=answers.private, n_modes=MODES,
-            return_std=True, **test.times(dynamic),
+            flow_weight=answers.flow, return_std=True, **test.times(dynamic),
         ))  # fmt: skip
 
 

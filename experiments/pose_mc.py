@@ -18,11 +18,12 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 
-from manyviews import MRD, McGPDS, Stage
+from manyviews import MRD, McGPDS, Search, Stage
 from manyviews.points import SharedGPLVM
 
 from .pose import Frames, along_flow, pace
 from .pose_baselines import baselines, joint_distance
+from .remembering import remembering
 from .scores import coverage, nlpd
 from .setting import Setting
 from .table import Row, standardised, summarise
@@ -121,16 +122,17 @@ def baseline_rows(train: Frames, test: Frames) -> list[Row]:
 
 def fit(setting: Setting, train: Frames, seed: int, **options: Any) -> McGPDS:
     """Q = 5 as in the paper, Matérn-3/2 priors, M = 50 for each process, J = 1."""
-    size = {"n_inducing": 8, "stages": BRIEF} if setting.quick else {"stages": STAGES}
     if options.get("sharing") == "held":
         options |= {"sharing": "view", "alpha": HELD_ALPHA}
     model = McGPDS(
         5, time_kernel=options.pop("time_kernel", "matern32"), shared_kernel="matern32",
-        random_state=seed, signal_check="off", **size, **options,
+        n_inducing=8 if setting.quick else None, random_state=seed, signal_check="off",
+        search=Search(stages=BRIEF if setting.quick else STAGES), **options,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit({"silhouette": train.S, "pose": train.P}, **train.times(True))
+        model.fit({"silhouette": train.S, "pose": train.P}, **train.times(True))
+    return remembering(model)
 
 
 def measures(test: Frames, mean: np.ndarray, std: np.ndarray) -> dict[str, float]:
@@ -152,17 +154,11 @@ def predictions(
     known = {"silhouette": test.S}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        new = model._new(known, **test.times(True))
-        found = model._locate(new)
-        model._locate = lambda *_: found  # type: ignore[method-assign]
-        try:
-            return {
-                name: measures(test, *model.predict(
-                    known, "pose", private=name, return_std=True, **test.times(True)))
-                for name in treatments
-            }  # fmt: skip
-        finally:
-            del model._locate
+        return {
+            name: measures(test, *model.predict(
+                known, "pose", private=name, return_std=True, **test.times(True)))
+            for name in treatments
+        }  # fmt: skip
 
 
 def choose(setting: Setting, train: Frames) -> tuple[tuple[Answers, Answers], list[Row]]:
@@ -228,7 +224,7 @@ def main_rows(
 
 def neighbour_in_x(model: McGPDS, train: Frames, test: Frames) -> dict[str, float]:
     """The pose of the training frame nearest in the shared path."""
-    columns = model._paths().shared_dimensions()
+    columns = model.engine_.latent.shared_dimensions()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         x = model.transform({"silhouette": test.S}, **test.times(True))[:, columns]
@@ -264,8 +260,8 @@ def rival_rows(train: Frames, test: Frames) -> list[Row]:
         name = "MRD with dynamics" if dynamic else "MRD"
         began = time.perf_counter()
         model = MRD(
-            10, evidence_power="auto", time_kernel="matern32", n_restarts=1, random_state=0,
-            signal_check="off", max_iter=150, n_inducing=50,
+            10, 50, evidence_power="auto", time_kernel="matern32",
+            search=Search(n_restarts=1, max_iter=150), random_state=0, signal_check="off",
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -282,7 +278,7 @@ def rival_rows(train: Frames, test: Frames) -> list[Row]:
                 distance = joint_distance(train.P[index[:, 0].astype(int)], test.P)
                 rows += summary("NN in X of MRD", [{"joint-distance": distance}], seconds)
     began = time.perf_counter()
-    points = SharedGPLVM(10, max_iter=100, random_state=0)
+    points = SharedGPLVM(10, search=Search(max_iter=100), random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         points.fit(views)

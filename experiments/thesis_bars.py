@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import NMF
 
+from manyviews import Search
 from manyviews.points import SharedPrivateGPLVM
 from manyviews.points.divided import Division
 from manyviews.points.parts import parts_start
@@ -72,7 +73,7 @@ def bars_rows(setting: Setting) -> list[Row]:
             name = f"shared-private GP-LVM, {init}, prior {prior:g}"
             options = {
                 "bounded": True, "init": init, "ard_prior": prior, "random_state": seed,
-                "max_iter": 2000,
+                "search": Search(max_iter=2000),
             }  # fmt: skip
             model = fitted(SharedPrivateGPLVM(8, 4, **options), views, setting.quick)
             tally.took(name, model)

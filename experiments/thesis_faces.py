@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import RidgeCV
 
+from manyviews import Search
 from manyviews.points import GPLVMCCA, SharedGPLVM
 
 from .setting import Setting
@@ -32,7 +33,7 @@ def faces_rows(setting: Setting, left: np.ndarray, right: np.ndarray) -> list[Ro
     views = {"left": left[train], "right": right[train]}
     tally = Tally()
     ridge, tried = chosen_ridge(setting, views)
-    shared = SharedGPLVM(2, max_iter=300, tol=1e-4, random_state=0)
+    shared = SharedGPLVM(2, search=Search(max_iter=300, tol=1e-4), random_state=0)
     models = {
         "GPLVM-CCA": cca(setting, views, ridge),
         "shared GP-LVM (GPLVM-PCA)": fitted(shared, views, setting.quick),
@@ -68,7 +69,9 @@ def faces_rows(setting: Setting, left: np.ndarray, right: np.ndarray) -> list[Ro
 
 def cca(setting: Setting, views: dict[str, np.ndarray], ridge: Any) -> Any:
     """GPLVM-CCA of two dimensions."""
-    model = GPLVMCCA(2, psi_prior=PRIOR, psi_ridge=ridge, max_iter=300, tol=1e-4, random_state=0)
+    model = GPLVMCCA(
+        2, psi_prior=PRIOR, psi_ridge=ridge, search=Search(max_iter=300, tol=1e-4), random_state=0
+    )
     return fitted(model, views, setting.quick)
 
 

@@ -11,7 +11,7 @@ from .table import Row, summarise
 def fitted(model: Any, views: dict[str, np.ndarray], quick: bool) -> Any:
     """The model, fitted; roughly, where it shall be quick."""
     if quick:
-        model.set_params(max_iter=40, tol=1e-3)
+        model.set_params(search__max_iter=40, search__tol=1e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(views)

@@ -17,7 +17,7 @@ from sklearn.decomposition import PCA, FastICA
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import cross_val_predict
 
-from manyviews import MRD
+from manyviews import MRD, Search
 from manyviews.linear import GroupFactorAnalysis
 
 from .scores import coverage, nlpd, rmse
@@ -64,10 +64,10 @@ def fit(
     """Default settings but for the number of dimensions and the kernel, or linear factors."""
     if kernel == FACTORS:
         return GroupFactorAnalysis(q, random_state=seed).fit(views)
-    options = {"n_inducing": 20, "max_iter": 300} if setting.quick else {}
+    n_inducing, search = (20, Search(max_iter=300)) if setting.quick else (None, Search())
+    model = MRD(q, n_inducing, kernel=kernel, search=search, random_state=seed, signal_check="off")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = MRD(q, kernel=kernel, random_state=seed, signal_check="off", **options)
         return model.fit(views, times=times)
 
 

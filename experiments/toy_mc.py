@@ -17,7 +17,7 @@ from scipy.stats import spearmanr
 from sklearn.cross_decomposition import CCA
 from sklearn.decomposition import PCA, FastICA
 
-from manyviews import MRD, McGPDS
+from manyviews import MRD, McGPDS, Search
 
 from .setting import Setting
 from .table import Row, summarise
@@ -83,8 +83,9 @@ def simulated(names: str, seed: int) -> Signals:
 
 def fit(setting: Setting, views: dict[str, np.ndarray], times: np.ndarray, **options: Any) -> Any:
     """A linear map needs no more inducing inputs than a path has dimensions."""
-    options = {"n_inducing": 5, "kernel": "linear", "max_iter": 100 if setting.quick else 400,
-               "signal_check": "off", **options}  # fmt: skip
+    search = Search(n_restarts=1, max_iter=100 if setting.quick else 400)
+    options = {"n_inducing": 5, "kernel": "linear", "search": search, "signal_check": "off",
+               **options}  # fmt: skip
     kind = options.pop("kind", McGPDS)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -136,10 +137,7 @@ def rival_rows(setting: Setting) -> list[Row]:
     found: dict[str, list[float]] = {}
     began = time.perf_counter()
     for seed in range(setting.seeds):
-        model = fit(
-            setting, toy.views, toy.times, kind=MRD, n_components=3, random_state=seed,
-            n_restarts=1,
-        )  # fmt: skip
+        model = fit(setting, toy.views, toy.times, kind=MRD, n_components=3, random_state=seed)
         ica = FastICA(3, random_state=seed, max_iter=1000, whiten="unit-variance")
         answers = {
             "MRD with dynamics": model.latent_mean_,

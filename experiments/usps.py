@@ -10,7 +10,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
-from manyviews import BayesianGPLVM, GenerativeClassifier
+from manyviews import BayesianGPLVM, GenerativeClassifier, Search
 
 from .setting import Setting
 from .table import Row, printed, summarise
@@ -52,8 +52,10 @@ def ours(
     errors: dict[str, list[float]] = {name: [], f"{name}, calibrated": []}
     spent = []
     for seed in range(1 if setting.quick else setting.seeds):
-        quick = {"n_inducing": 15, "max_iter": 30} if setting.quick else {"n_inducing": 50}
-        density = BayesianGPLVM(10, signal_check="off", random_state=seed, **quick)
+        n_inducing, search = (15, Search(max_iter=30)) if setting.quick else (50, Search())
+        density = BayesianGPLVM(
+            10, n_inducing=n_inducing, search=search, signal_check="off", random_state=seed
+        )
         began = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -14,7 +14,7 @@ from matplotlib import animation
 from matplotlib.figure import Figure
 from sklearn.neighbors import KNeighborsRegressor
 
-from manyviews import BayesianGPLVM
+from manyviews import BayesianGPLVM, Search
 
 from .setting import Setting
 from .table import Row, summarise
@@ -89,10 +89,11 @@ def scene(frames: np.ndarray, size: int) -> np.ndarray:
 
 def fit(setting: Setting, frames: np.ndarray, seed: int, times: np.ndarray | None) -> BayesianGPLVM:
     """Q = 8, M = 40; the prior is a periodic function of time that may slowly change."""
-    options: dict = {"n_inducing": 20, "max_iter": 60} if setting.quick else {"n_inducing": 40}
+    n_inducing, search = (20, Search(max_iter=60)) if setting.quick else (40, Search())
     model = BayesianGPLVM(
-        8, time_kernel="rbf * periodic", random_state=seed, signal_check="off", **options
-    )
+        8, n_inducing=n_inducing, time_kernel="rbf * periodic", search=search, random_state=seed,
+        signal_check="off",
+    )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(frames, times=times)

@@ -29,6 +29,7 @@ ORDER = [
     {"mixtures"},
     {"composed"},
     {"stacking"},
+    {"catalogue"},
     {"plot"},
     {"interop"},
     {"report"},

@@ -60,7 +60,7 @@ def test_run_folder_holds_everything(run):
     model = manyviews.load(run / "model.safetensors")
     np.testing.assert_allclose(latent.iloc[:, :3], model.latent_mean_)
     assert latent.index.tolist() == model.samples_
-    assert model.checkpoint is None
+    assert model.search.checkpoint is None
     assert "coloured by batch" in (run / "report.html").read_text()
 
 
@@ -188,15 +188,14 @@ def test_an_interrupted_run_is_resumed(files, monkeypatch, capsys):
 
     out = files / "stopped"
     sources = [str(files / "a.csv"), str(files / "b.tsv"), "-o", str(out), "--no-report", *QUICK]
-    original, calls = optimise.Run.signal_to_noise, []
+    looks = []
 
-    def stop_after_ten(self):
-        calls.append(1)
-        if len(calls) == 10:
+    def stop_at_the_second_look(self):
+        looks.append(1)
+        if len(looks) == 2:
             raise KeyboardInterrupt
-        return original(self)
 
-    monkeypatch.setattr(optimise.Run, "signal_to_noise", stop_after_ten)
+    monkeypatch.setattr(optimise.Interruption, "check", stop_at_the_second_look)
     assert main(["fit", *sources]) == 130
     assert (out / "fit.checkpoint").exists()
     assert "--resume" in capsys.readouterr().err

@@ -122,3 +122,10 @@ def test_unknown_records_cannot_be_saved(tmp_path):
     io.write(tmp_path / "y.safetensors", {"a": 1})
     with pytest.raises(FileFormatError, match="not a model"):
         manyviews.load(tmp_path / "y.safetensors")
+
+
+@pytest.mark.parametrize("dtype", [">f8", "<f8", ">f4", ">i4", "u1", "bool"])
+def test_arrays_of_every_order_and_width_come_back(dtype, tmp_path):
+    content = {"a": np.arange(6).reshape(2, 3).astype(dtype)}
+    io.write(tmp_path / "record.safetensors", content)
+    np.testing.assert_array_equal(io.read(tmp_path / "record.safetensors")["a"], content["a"])

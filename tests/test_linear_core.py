@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from scipy.stats import multivariate_normal
 
+from manyviews.data.patterns import find_patterns
 from manyviews.fitted import Positions
 from manyviews.linear.emission import CorrelatedNoise, IndependentNoise
-from manyviews.linear.gaussian import LinearGaussian, independent
-from manyviews.linear.patterns import find_patterns
-from manyviews.linear.small_inverses import small_inverses
+from manyviews.linear.linear_gaussian import LinearGaussian, independent
+from manyviews.linear.variational_loadings import small_inverses
 
 
 def random_model(rng, sizes=(4, 3, 2), Q=2, kinds=("full", "diagonal", "full")):

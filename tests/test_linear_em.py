@@ -12,9 +12,9 @@ from manyviews.linear.closed_form import (
     ppca,
     whitened,
 )
-from manyviews.linear.em import expectation_maximisation
 from manyviews.linear.emission import CorrelatedNoise
-from manyviews.linear.gaussian import LinearGaussian, independent
+from manyviews.linear.linear_em import expectation_maximisation
+from manyviews.linear.linear_gaussian import LinearGaussian, independent
 
 
 def two_views(rng, N=300, sizes=(5, 4)):

@@ -8,16 +8,18 @@ from manyviews.errors import OptionError
 from manyviews.fitted import Positions
 from manyviews.linear import BayesianPCA, GroupFactorAnalysis
 from manyviews.linear.emission import second_moments
-from manyviews.linear.gaussian import LinearGaussian
-from manyviews.linear.rotation import best_rotation
-from manyviews.linear.starts import starting_positions
-from manyviews.linear.variational import (
+from manyviews.linear.linear_gaussian import LinearGaussian
+from manyviews.linear.variational_factors import (
+    best_rotation,
+    starting_positions,
+    variational_factors,
+)
+from manyviews.linear.variational_loadings import (
     RATE,
     SHAPE,
     Loadings,
     fitted_gamma,
     gamma_divergence,
-    variational_factors,
 )
 
 

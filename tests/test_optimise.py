@@ -1,5 +1,7 @@
 import warnings
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,10 +12,22 @@ from manyviews.errors import (
     FactorisationError,
     FileFormatError,
 )
-from manyviews.inference.adam import adam
 from manyviews.inference.bound import Model
 from manyviews.inference.checkpoint import Checkpoint, fingerprint
-from manyviews.inference.lbfgs import lbfgs, value_noise
+from manyviews.inference.descent import (
+    CONVERGED,
+    MEMORY,
+    PROBES,
+    RUNNING,
+    STRETCH,
+    _direction,
+    _remember,
+    begin,
+    descend,
+    evaluate,
+    method_of,
+    run,
+)
 from manyviews.inference.many_minima import minimise_rows
 from manyviews.inference.objective import Objective
 from manyviews.inference.optimise import optimise
@@ -39,63 +53,123 @@ def make_model(restart):
     return Model(StandardNormal(X), (CollapsedGP(RBF(1.0, np.ones(Q)), X[:M], 0.1),))
 
 
-def rosenbrock(x):
-    value = np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
-    gradient = np.zeros_like(x)
-    gradient[:-1] = -400 * x[:-1] * (x[1:] - x[:-1] ** 2) - 2 * (1 - x[:-1])
-    gradient[1:] += 200 * (x[1:] - x[:-1] ** 2)
-    return float(value), gradient
-
-
-def never(value, gradient):
-    return False
+def rosenbrock(x, _=None):
+    return jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2), ()
 
 
 def test_lbfgs_solves_rosenbrock():
-    x, *_ = lbfgs(rosenbrock, np.full(10, -1.0), 500, never)
-    np.testing.assert_allclose(x, 1.0, atol=1e-5)
+    end = descend(rosenbrock, jnp.full(10, -1.0), None, 500, -1.0)
+    np.testing.assert_allclose(end.x, 1.0, atol=1e-5)
+    assert int(end.status) == CONVERGED
+
+
+def two_loop(gradient, pairs):
+    """The quasi-Newton direction as the textbook has it (Nocedal & Wright 2006, alg. 7.4)."""
+    q, coefficients = gradient.copy(), []
+    for s, y in reversed(pairs):
+        coefficients.append((s @ q) / (s @ y))
+        q -= coefficients[-1] * y
+    s, y = pairs[-1]
+    q *= (s @ y) / (y @ y)
+    for (s, y), a in zip(pairs, reversed(coefficients), strict=True):
+        q += s * (a - (y @ q) / (s @ y))
+    return -q
+
+
+@pytest.mark.parametrize("n_pairs", [1, 7, 30, 45])
+def test_directions_are_those_of_the_two_loop_recursion(n_pairs):
+    rng = np.random.default_rng(n_pairs)
+    A = rng.standard_normal((50, 50))
+    A = A @ A.T / 50 + np.eye(50)
+    state = begin(lambda x, _: (jnp.sum(x["a"]) + jnp.sum(x["b"]), ()),
+                  {"a": jnp.zeros((10, 3)), "b": jnp.zeros(20)}, None)  # fmt: skip
+
+    def tree(v):
+        return {"a": jnp.asarray(v[:30].reshape(10, 3)), "b": jnp.asarray(v[30:])}
+
+    pairs, history = [], state.history
+    for _ in range(n_pairs):
+        s = rng.standard_normal(50)
+        pairs.append((s, A @ s))
+        before = eqx.tree_at(lambda d: (d.direction, d.step, d.gradient), state,
+                             (tree(s), jnp.array(1.0), tree(np.zeros(50))))  # fmt: skip
+        history = _remember(history, before, tree(A @ s), jnp.array(True))
+    gradient = rng.standard_normal(50)
+    direction, slope, _ = _direction(history, tree(gradient))
+    expected = two_loop(gradient, pairs[-MEMORY:])
+    found = np.concatenate([np.ravel(direction["a"]), direction["b"]])
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
+    np.testing.assert_allclose(slope, expected @ gradient, rtol=1e-6)
 
 
 def test_lbfgs_gets_through_rounding_noise():
-    rng = np.random.default_rng(0)
+    def noisy(x, _):
+        value, _ = rosenbrock(x)
+        grain = jnp.sin(1e9 * jnp.sum(jax.lax.stop_gradient(x) * jnp.arange(1.0, 7.0)))
+        return value + 1e-3 * grain, ()
 
-    def noisy(x):
-        value, gradient = rosenbrock(x)
-        return value + 1e-3 * rng.standard_normal(), gradient
-
-    x, *_ = lbfgs(noisy, np.full(6, -1.0), 500, never)
-    assert rosenbrock(x)[0] < 0.02
-    assert 5e-4 < value_noise(noisy, x, noisy(x)[0]) < 1e-2
+    end = descend(noisy, jnp.full(6, -1.0), None, 500, -1.0)
+    assert float(rosenbrock(end.x)[0]) < 0.02
+    assert 2e-4 < float(evaluate(noisy, end.x, None, 1 + PROBES).noise) < 1e-2
 
 
 def test_lbfgs_backs_away_from_infinite_values():
-    def walled(x):
-        if x[0] < 0.5:
-            return np.inf, np.zeros_like(x)
-        return float(np.sum((x - 0.6) ** 2)), 2 * (x - 0.6)
+    def walled(x, _):
+        return jnp.where(x[0] < 0.5, jnp.inf, jnp.sum((x - 0.6) ** 2)), ()
 
-    x, converged, _ = lbfgs(walled, np.array([30.0, -4.0]), 100, never)
-    np.testing.assert_allclose(x, 0.6, atol=1e-6)
-    assert converged
+    end = descend(walled, jnp.array([30.0, -4.0]), None, 100, -1.0)
+    np.testing.assert_allclose(end.x, 0.6, atol=1e-6)
+    assert int(end.status) == CONVERGED
 
 
 def test_a_stuck_lbfgs_does_not_claim_convergence():
+    @jax.custom_jvp
     def upside_down(x):  # the gradient points the wrong way: no step along it helps
-        return float(np.sum(x**2)), -2 * x
+        return jnp.sum(x**2)
 
-    x, converged, _ = lbfgs(upside_down, np.array([1.0, 2.0]), 50, never)
-    np.testing.assert_allclose(x, [1.0, 2.0], rtol=1e-8)
-    assert not converged
+    upside_down.defjvp(lambda x, t: (jnp.sum(x[0] ** 2), -2 * jnp.sum(x[0] * t[0])))
+    end = descend(lambda x, _: (upside_down(x), ()), jnp.array([1.0, 2.0]), None, 50, -1.0)
+    np.testing.assert_allclose(end.x, [1.0, 2.0], rtol=1e-8)
+    assert int(end.status) != CONVERGED
+
+
+def adam(function, x, rate, turns):
+    method = method_of(True, 1.0, turns, -1.0)
+    state = begin(function, x, None, rate)
+    while int(state.iterations) < turns:
+        state, _ = run((function, None, method, jnp.array(STRETCH)), state)
+    return state
 
 
 def test_adam_returns_the_best_point_and_survives_a_cliff():
-    def cliff(x):
-        if x[0] < -0.5:
-            return np.inf, np.zeros_like(x)
-        return float(x[0]), np.ones(1)
+    def cliff(x, _):
+        return jnp.where(x[0] < -0.5, jnp.inf, x[0]), ()
 
-    best = adam(cliff, np.array([1.0]), 200, 0.05, never)
-    assert -0.5 <= best[0] < -0.4
+    assert -0.5 <= float(adam(cliff, jnp.array([1.0]), 0.05, 200).best[0]) < -0.4
+
+
+def test_adam_is_that_of_the_paper():
+    x = np.full(4, -1.0)
+    first, second = np.zeros(4), np.zeros(4)
+    slope = jax.grad(lambda x: rosenbrock(x)[0])
+    for t in range(1, 41):
+        g = np.asarray(slope(jnp.asarray(x)))
+        first, second = 0.9 * first + 0.1 * g, 0.999 * second + 0.001 * g**2
+        x = x - 0.02 * first / (1 - 0.9**t) / np.sqrt(second / (1 - 0.999**t))
+    np.testing.assert_allclose(adam(rosenbrock, jnp.full(4, -1.0), 0.02, 40).x, x, rtol=1e-9)
+
+
+def test_the_path_does_not_depend_on_how_it_is_divided():
+    method = method_of(False, 1.0, 40, -1.0)
+    ends = []
+    for turns in (1, 7, STRETCH):
+        state, values = begin(rosenbrock, jnp.full(10, -1.0), None), []
+        while int(state.status) == RUNNING and int(state.iterations) < 40:
+            state, seen = run((rosenbrock, None, method, jnp.array(turns)), state)
+            values += np.asarray(seen.values)[: int(seen.steps)].tolist()
+        ends.append(values)
+    assert ends[0] == ends[1] == ends[2]
+    assert len(ends[0]) == 40
 
 
 def test_many_minima_solves_each_row_on_its_own():

@@ -204,7 +204,8 @@ def test_two_blocks_hold_each_other(problem):
     objective = Objective(model, outputs)
     from manyviews.points.shared_private import PRIVATE_BLOCK, SHARED_BLOCK
 
-    shared, private = objective.holding(*SHARED_BLOCK), objective.holding(*PRIVATE_BLOCK)
+    masks = (objective.mask(*SHARED_BLOCK), objective.mask(*PRIVATE_BLOCK))
+    shared, private = (objective.flat(mask) for mask in masks)
     noise = 2  # free in both
     assert ((shared + private) >= 1).all()
     assert int((shared + private == 2).sum()) == noise

@@ -152,6 +152,7 @@ def test_shares_have_no_false_precision(value, text):
 def test_demo_leaves_a_report(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(demo, "N_SAMPLES", 120)
     monkeypatch.setattr(demo, "N_NEW", 20)
+    monkeypatch.setattr(demo, "SEARCH", Search(n_restarts=1, max_iter=150))
     demo.main(tmp_path / "demo")
     page = (tmp_path / "demo" / "report.html").read_text()
     assert "shared by both views" in page

@@ -95,7 +95,7 @@ def test_several_input_columns(rng):
     check((RBF(1.0, np.array([0.5, 2.0])),), make_world(rng, n_inputs=2), "dense")
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(
     st.lists(st.integers(1, 9), min_size=1, max_size=4),
     st.sampled_from(sorted(MARKOV)),

@@ -1,3 +1,5 @@
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -5,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from manyviews.data import as_views, match_views
+from manyviews.data import as_views, as_when, match_views
 from manyviews.errors import DataError, OptionError
 
 A = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]}, index=["x", "y", "z"])
@@ -113,3 +115,49 @@ def test_alignment_does_not_depend_on_row_order(first, second):
     for sample, one, two in zip(views.samples, *(t[:, 0] for t in views.tables), strict=True):
         assert one == ord(sample)
         assert two == -ord(sample) if sample in second else np.isnan(two)
+
+
+def test_masked_values_are_missing():
+    table = np.ma.masked_greater(np.array([[1.0, 1e6], [2.0, 3.0]]), 10)
+    np.testing.assert_array_equal(as_views({"a": table}).tables[0], [[1.0, np.nan], [2.0, 3.0]])
+    whole = np.ma.masked_equal(np.array([[1, 7], [2, 3]]), 7)
+    assert np.isnan(as_views([whole]).tables[0][0, 1])
+    with pytest.raises(DataError, match="time stamp of row 1 is missing"):
+        as_when(np.ma.masked_array([1.0, 2.0], [False, True]), None, [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("views", "words"),
+    [
+        ({1: np.ones((3, 2)), "1": np.ones((3, 2))}, "two views have the name '1'"),
+        ({"a": np.full((3, 1), "2020-01-01", "datetime64[D]")}, "holds dates"),
+    ],
+)
+def test_names_and_kinds_that_would_be_lost_are_refused(views, words):
+    with pytest.raises(DataError, match=words):
+        as_views(views)
+
+
+def test_times_go_by_label():
+    given = pd.Series([3.0, 2.0, 1.0], index=[2, 1, 0])
+    np.testing.assert_array_equal(as_when(given, None, [0, 1, 2]).inputs[:, 0], [1, 2, 3])
+    with pytest.raises(DataError, match="lacks the sample 0: the tables have no row names"):
+        as_when(pd.Series([1.0, 2.0], index=list("ab")), None, [0, 1])
+    with pytest.raises(DataError, match="more than once"):
+        as_when(pd.Series([1.0, 2.0, 3.0], index=list("aab")), None, ["a", "b"])
+
+
+def test_dates_of_every_kind():
+    zone = pd.date_range("2020-01-01", periods=2, tz="Europe/Berlin")
+    for times in (zone, pd.Series(zone), zone.tolist()):
+        found = as_when(times, None, [0, 1]).inputs[:, 0]
+        np.testing.assert_array_equal(found, [1577833200, 1577919600])
+    days = as_when([date(1970, 1, 1), date(1970, 1, 2)], None, [0, 1]).inputs[:, 0]
+    np.testing.assert_array_equal(days, [0, 86400])
+    far = as_when(np.array(["0001-01-01", "9999-12-31"], "datetime64[D]"), None, [0, 1])
+    assert far.inputs[1, 0] - far.inputs[0, 0] == pytest.approx(3652058 * 86400)
+    for wrong in ([1j, 2j], ["soon", "later"]):
+        with pytest.raises(DataError, match="numbers or dates"):
+            as_when(wrong, None, [0, 1])
+    with pytest.raises(DataError, match="all texts or all numbers"):
+        as_when(None, [1, "1"], [0, 1])

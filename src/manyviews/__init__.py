@@ -1,43 +1,45 @@
-"""Models for several tables about the same samples, and for one."""
+"""Models for several tables about the same samples, and for one.
 
-from ._runtime import configure
+Everything is imported when it is first asked for, so that a command that needs no model starts
+at once.
+"""
 
-configure()
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from importlib.metadata import version  # noqa: E402
+if TYPE_CHECKING:
+    from . import errors, kernels, linear, points
+    from .catalogue import load
+    from .composed import AutoregressiveGP, GenerativeClassifier, MRDClassifier
+    from .data import Views
+    from .inference.search import Search, Stage
+    from .mixtures import DirichletPCCA, MixturePCCA
+    from .stacking import Stack, compare
+    from .variational import CGPDS, MRD, BayesianGPLVM, McGPDS, UncertainGPRegressor
 
-from . import (  # noqa: E402
-    errors,
-    kernels,
-    linear,
-    points,
-)
-from .composed import AutoregressiveGP, GenerativeClassifier, MRDClassifier  # noqa: E402
-from .data import Views  # noqa: E402
-from .inference.search import Search, Stage  # noqa: E402
-from .io import load  # noqa: E402
-from .mixtures import DirichletPCCA, MixturePCCA  # noqa: E402
-from .stacking import Stack, compare  # noqa: E402
-from .variational import (  # noqa: E402
-    CGPDS,
-    MRD,
-    BayesianGPLVM,
-    McGPDS,
-    UncertainGPRegressor,
-)
+    __version__: str
 
-__version__ = version("manyviews")
+HOMES = {
+    "composed": ("AutoregressiveGP", "GenerativeClassifier", "MRDClassifier"),
+    "data": ("Views",),
+    "inference.search": ("Search", "Stage"),
+    "catalogue": ("load",),
+    "mixtures": ("DirichletPCCA", "MixturePCCA"),
+    "stacking": ("Stack", "compare"),
+    "variational": ("CGPDS", "MRD", "BayesianGPLVM", "McGPDS", "UncertainGPRegressor"),
+}
+ROOMS = ("errors", "kernels", "linear", "points")
 
 __all__ = [
     "CGPDS",
     "MRD",
     "AutoregressiveGP",
     "BayesianGPLVM",
-    "GenerativeClassifier",
     "DirichletPCCA",
-    "MixturePCCA",
+    "GenerativeClassifier",
     "MRDClassifier",
     "McGPDS",
+    "MixturePCCA",
     "Search",
     "Stack",
     "Stage",
@@ -51,3 +53,20 @@ __all__ = [
     "load",
     "points",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("manyviews")
+    if name in ROOMS:
+        return import_module(f".{name}", __name__)
+    for home, names in HOMES.items():
+        if name in names:
+            return getattr(import_module(f".{home}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

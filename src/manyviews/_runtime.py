@@ -1,4 +1,7 @@
-"""Settings of JAX that the library relies on: float64 and a persistent compilation cache."""
+"""Settings of JAX that the library relies on: float64 and a persistent compilation cache.
+
+They are made when this is imported, which every room does that computes with JAX.
+"""
 
 import os
 from collections.abc import Iterator
@@ -31,6 +34,9 @@ def configure() -> None:
         return
     jax.config.update("jax_compilation_cache_dir", str(folder))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+
+
+configure()
 
 
 @contextmanager

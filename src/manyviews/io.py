@@ -20,6 +20,7 @@ import pandas as pd
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from . import _runtime  # noqa: F401
 from .errors import FileFormatError, OptionError
 
 FORMAT = "manyviews-model-2"
@@ -138,7 +139,8 @@ def _encode(node: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
         if node.dtype.kind in "OUS":
             return {"words": node.tolist()}
         kind = "jax" if isinstance(node, jax.Array) else "numpy"
-        tensors[name] = np.array(node, order="C")  # a copy: shared buffers cannot be saved twice
+        copy = np.array(node, order="C")  # shared buffers cannot be saved twice
+        tensors[name] = copy.astype(copy.dtype.newbyteorder("="))  # files are little-endian
         return {"tensor": name, "kind": kind}
     if isinstance(node, dict):
         return {"dict": {str(k): _encode(v, f"{name}.{k}", tensors) for k, v in node.items()}}

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve, solve_triangular
 from jaxtyping import Array, Bool, Float
 
+from . import _runtime  # noqa: F401
+
 T = TypeVar("T")
 
 DEFAULT_JITTER = 1e-6

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from . import _runtime  # noqa: F401
 from .errors import OptionError
 
 T = TypeVar("T")

@@ -10,13 +10,20 @@ from .record import CASES, answers_of, difference, read
 
 RECORDED = read()
 TOLERANCE = 1e-3  # of a quantity's scale
+LONG = {
+    "mcgpds_times", "mrd_times", "bayesian_gplvm_times", "cgpds_times", "mcgpds_factorised",
+    "dirichlet_pcca_gibbs", "mrd_local", "mrd_rbf_linear", "autoregressive_exogenous",
+    "shared_gplvm_sparse", "gplvm_back_gp",
+}  # fmt: skip
 
 
 def test_all_cases_are_recorded():
     assert set(RECORDED) == set(CASES)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in CASES]
+)
 def test_answers_are_those_recorded(name):
     found, recorded = answers_of(name), RECORDED[name]
     assert set(found) == set(recorded)

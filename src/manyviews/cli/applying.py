@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..catalogue import load
 from ..data.files import read_views
 from ..errors import DataError, OptionError
-from ..io import load
 from .console import give, say
 from .loading import Samples, load_samples
 from .settings import RunOptions

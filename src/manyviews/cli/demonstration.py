@@ -13,11 +13,13 @@ import pandas as pd
 from sklearn.datasets import load_digits
 
 from ..errors import ManyviewsWarning
+from ..inference.search import Search
 from ..report import write_report
 from ..variational import MRD
 from .run_folder import RunFolder
 
 N_SAMPLES, N_NEW = 500, 100
+SEARCH: Search | None = None
 HALF = (4, 8)  # height and width of a half
 
 
@@ -32,7 +34,7 @@ def main(folder: str | Path = "results/demo") -> None:
     began = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ManyviewsWarning)  # dark margins are constant columns
-        model = MRD(10, n_inducing=50, random_state=0, verbose=1).fit(train)
+        model = MRD(10, n_inducing=50, search=SEARCH, random_state=0, verbose=1).fit(train)
     print(f"fitted in {time.perf_counter() - began:.0f} s; writing the report ...")
     model.save(run.model)
     assessments = write_report(

@@ -6,9 +6,10 @@ from typing import Any
 import pandas as pd
 from rich.table import Table
 
+from ..catalogue import load
 from ..data.files import read_column
 from ..errors import OptionError
-from ..io import describe, load
+from ..io import describe
 from ..plot.subject import Subject
 from ..report import write_report
 from .applying import as_new_data

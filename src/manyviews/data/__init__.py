@@ -1,10 +1,10 @@
 """Views of the same samples: reading, aligning, checks and scaling."""
 
+from .alignment import Aligned, as_views, is_mudata, match_views
 from .checks import check_training_columns, check_values
 from .container import Views
 from .scaling import Scaling
 from .times import When, as_when
-from .views import Aligned, as_views, is_mudata, match_views
 
 __all__ = [
     "Aligned",

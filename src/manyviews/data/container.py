@@ -8,8 +8,8 @@ import pandas as pd
 from jaxtyping import Float
 
 from ..errors import DataError
+from .alignment import Aligned, as_views
 from .times import aligned_to
-from .views import Aligned, as_views
 
 
 class Views(Mapping[str, Any]):

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from ..errors import DataError
+from .alignment import unmasked
 
 
 @dataclass(frozen=True)
@@ -57,15 +59,15 @@ def as_when(
 
 def as_inputs(times: Any, n_rows: int | None = None) -> Float[np.ndarray, "N P"]:
     """Time stamps as a table of numbers; dates and durations become seconds."""
-    array = np.asarray(times)
+    array = np.asarray(unmasked(times))
     if array.dtype.kind == "O" and array.ndim == 1:
-        array = pd.Series(times).infer_objects().to_numpy()
-    if array.dtype.kind == "M":
+        array = _dates(times, array)
+    if array.dtype.kind in "mM":
+        kind = "datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]"
         missing = np.isnat(array)
-        array = array.astype("datetime64[ns]").astype(np.int64) / 1e9
-    elif array.dtype.kind == "m":
-        missing = np.isnat(array)
-        array = array.astype("timedelta64[ns]").astype(np.int64) / 1e9
+        array = array.astype(kind).astype(np.int64) / 1e6
+    elif array.dtype.kind == "c":
+        raise DataError("times must be numbers or dates, got complex numbers")
     else:
         try:
             array = array.astype(np.float64)
@@ -84,16 +86,42 @@ def as_inputs(times: Any, n_rows: int | None = None) -> Float[np.ndarray, "N P"]
     return inputs
 
 
+def _dates(times: Any, array: np.ndarray) -> np.ndarray:
+    """Objects as numbers or, where they are dates of any kind, as time stamps in UTC."""
+    found = pd.Series(array).infer_objects()
+    if isinstance(found.dtype, pd.DatetimeTZDtype):
+        return found.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    if found.dtype != object or not all(isinstance(v, date | type(None)) for v in found):
+        return found.to_numpy()
+    stamps = pd.to_datetime(found, utc=True)
+    return stamps.dt.tz_localize(None).to_numpy()
+
+
 def aligned_to(samples: Sequence[Any], given: Any, name: str) -> Any:
     """What is given for every sample, in their order: Series and DataFrames by label."""
     if not isinstance(given, pd.Series | pd.DataFrame):
         return given
-    if list(given.index) == list(samples) or list(samples) == list(range(len(samples))):
-        return given.to_numpy()
+    if list(given.index) == list(samples):
+        return _values(given)
     absent = [sample for sample in samples if sample not in given.index]
     if absent:
-        raise DataError(f"{name} lacks the sample {absent[0]!r}")
-    return given.loc[list(samples)].to_numpy()
+        advice = ""
+        if list(samples) == list(range(len(samples))):
+            advice = ": the tables have no row names; give an array, or tables with an index"
+        raise DataError(f"{name} lacks the sample {absent[0]!r}{advice}")
+    if given.index.has_duplicates:
+        twice = given.index[given.index.duplicated()][0]
+        raise DataError(f"{name} has the sample {twice!r} more than once")
+    return _values(given.loc[list(samples)])
+
+
+def _values(given: pd.Series | pd.DataFrame) -> np.ndarray:
+    """Without the index; dates of a time zone as objects, which know it."""
+    return np.asarray(given.astype(object) if _has_zone(given) else given)
+
+
+def _has_zone(given: pd.Series | pd.DataFrame) -> bool:
+    return isinstance(getattr(given, "dtype", None), pd.DatetimeTZDtype)
 
 
 def _codes(
@@ -102,7 +130,10 @@ def _codes(
     if sequences is None or np.ndim(sequences) == 0:
         names = [sequences] * n_rows
     else:
-        names = np.asarray(sequences).tolist()
+        names = list(unmasked(sequences))
+        names = [name.item() if isinstance(name, np.generic) else name for name in names]
+        if {isinstance(name, str) for name in names} == {True, False}:
+            raise DataError("sequence names must be all texts or all numbers, not both")
         if len(names) != n_rows:
             raise DataError(f"there are {n_rows} rows but {len(names)} sequence names")
         if pd.isna(np.asarray(names, dtype=object)).any():

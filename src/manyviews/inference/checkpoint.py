@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from ..errors import CheckpointMismatchError, FileFormatError
-from .adam import Vector
+from .objective import Vector
 
 FORMAT = "manyviews-checkpoint-1"
 
@@ -49,16 +50,16 @@ class Checkpoint:
             self.state = _read(self.path, self.fingerprint)
         return self.state
 
-    def stage_start(self, restart: int, default: Vector) -> tuple[int, Vector]:
+    def stage_start(self, restart: int) -> tuple[int, Vector | None]:
         """Stage and vector to go on with, for the restart that was under way."""
         if self.state.vector is None or restart != self.state.restart:
-            return 0, default
+            return 0, None
         return self.state.stage, self.state.vector
 
-    def maybe_write(self, restart: int, stage: int, vector: Vector) -> None:
+    def maybe_write(self, restart: int, stage: int, vector: Callable[[], Vector]) -> None:
         """Write if the last time is long enough ago."""
         if time.monotonic() - self._written >= self.every_seconds:
-            self.write(restart, stage, vector)
+            self.write(restart, stage, vector())
 
     def write(self, restart: int, stage: int, vector: Vector) -> None:
         """Write the state of the restart under way."""

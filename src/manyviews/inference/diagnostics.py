@@ -3,10 +3,12 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 from jaxtyping import Float
 
+from ..data.patterns import mean_filled
 from ..errors import LowSignalError, LowSignalWarning
 
 WARN_BELOW, REFUSE_BELOW = 10.0, 2.0
@@ -59,6 +61,28 @@ class FitInfo:
     converged: bool = False
     interrupted: bool = False
 
+    @classmethod
+    def of_trace(
+        cls,
+        trace: Sequence[float],
+        seconds: float,
+        converged: bool,
+        restart_bounds: Sequence[float] | None = None,
+    ) -> Self:
+        """The record of iterations that need no gradient: EM, coordinate ascent, a closed form."""
+        return cls(
+            bound_trace=np.array(trace, dtype=float),
+            seconds=seconds,
+            converged=converged,
+            n_evaluations=len(trace),
+            restart_bounds=[float(b) for b in restart_bounds or trace[-1:]],
+        )
+
+
+def settled(gains: Sequence[float] | np.ndarray, least: float, patience: int = 1) -> bool:
+    """Whether each of the last iterations, ``patience`` of them, gained less than ``least``."""
+    return len(gains) >= patience and all(gain < least for gain in gains[-patience:])
+
 
 def check_signal(
     ratios: dict[str, float], data: Sequence[Float[np.ndarray, "N _"]], action: str
@@ -87,7 +111,7 @@ def check_signal(
 
 def linear_dimensions(Y: Float[np.ndarray, "N D"]) -> int:
     """Number of dimensions that probabilistic PCA keeps by BIC (missing values at the mean)."""
-    filled = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
+    filled = mean_filled(Y)
     n_rows = filled.shape[0]
     values = np.linalg.svd(filled - filled.mean(axis=0), compute_uv=False) ** 2 / n_rows
     values = values[values > 1e-12 * values[0]]

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
+from ..data.patterns import mean_filled
 from ..errors import DataError, OptionError
 from ..kernels import Kernel, kernel_from_name
 from ..mappings.outputs import gram_factor
@@ -15,7 +16,7 @@ from ..parameters import Parameter, map_parameters
 LatentInit = Literal["pca", "ppca", "random"]
 InducingInit = Literal["kmeans", "subset"]
 
-EM_ITERATIONS = 100
+FILL_ROUNDS = 100
 CANONICAL_SHARE = 0.9  # of a view's variance that may take part in the correlations
 
 
@@ -137,20 +138,21 @@ def principal_scores(
     Y: Float[np.ndarray, "N D"], n_components: int, probabilistic: bool
 ) -> Float[np.ndarray, "N Q"]:
     """Scores of PCA, missing entries at their column's mean or at their PPCA expectation."""
-    filled = ppca_fill(Y, n_components) if probabilistic else _mean_fill(Y)
+    filled = ppca_fill(Y, n_components) if probabilistic else mean_filled(Y)
     U, s, _ = np.linalg.svd(filled - filled.mean(axis=0), full_matrices=False)
     return U[:, :n_components] * s[:n_components]
 
 
 def ppca_fill(Y: Float[np.ndarray, "N D"], n_components: int) -> Float[np.ndarray, "N D"]:
-    """Replace missing entries by their expectation under PPCA, by EM (Tipping & Bishop 1999).
+    """Replace missing entries by their expectation under PPCA (Tipping & Bishop 1999), for a start.
 
-    Each round projects the completed data on the leading directions, shrunk by the noise,
-    and takes the missing entries from there.
+    Each round projects the completed data on the leading directions, shrunk by the noise, and
+    takes the missing entries from there. It is EM but for the missing entries' variances, which
+    are left out: the maximum of the likelihood is what :class:`~manyviews.linear.PPCA` finds.
     """
     missing = np.isnan(Y)
-    filled = _mean_fill(Y)
-    for _ in range(EM_ITERATIONS if missing.any() else 0):
+    filled = mean_filled(Y)
+    for _ in range(FILL_ROUNDS if missing.any() else 0):
         mean = filled.mean(axis=0)
         U, s, Vt = np.linalg.svd(filled - mean, full_matrices=False)
         kept, rest = s[:n_components], s[n_components:]
@@ -170,10 +172,6 @@ def residual_share(Y: Float[np.ndarray, "N D"], n_components: int) -> float:
     filled = ppca_fill(Y[~np.isnan(Y).all(axis=1)], n_components)
     squares = np.linalg.svd(filled - filled.mean(axis=0), compute_uv=False) ** 2
     return float(squares[n_components:].sum() / squares.sum())
-
-
-def _mean_fill(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-    return np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
 
 
 def inducing_inputs(

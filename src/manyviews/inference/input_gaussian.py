@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..io import register_record
+from .conditional_gaussian import given_observed
 
 EM_ITERATIONS = 50
 TOLERANCE = 1e-4
@@ -63,16 +64,12 @@ class InputGaussian:
         return np.linalg.inv(self.covariance)
 
     def complete(self, Z: Float[np.ndarray, "N Q"]) -> Completed:
-        """Conditional moments of the missing values (NaN), row by row."""
-        holes = np.isnan(Z)
-        filled, variance = np.where(holes, self.mean, Z), np.zeros(Z.shape)
+        """Conditional moments of the missing values (NaN)."""
+        filled, variance = Z.copy(), np.zeros(Z.shape)
         spread = np.zeros_like(self.covariance)
-        precision = self.precision
-        for n in np.flatnonzero(holes.any(axis=1)):
-            m, o = np.flatnonzero(holes[n]), np.flatnonzero(~holes[n])
-            conditional = np.linalg.inv(precision[np.ix_(m, m)])
-            pull = precision[np.ix_(m, o)] @ (Z[n, o] - self.mean[o])
-            filled[n, m] = self.mean[m] - conditional @ pull
-            variance[n, m] = np.diag(conditional)
-            spread[np.ix_(m, m)] += conditional
+        for part in given_observed(self.covariance, ~np.isnan(Z)):
+            apart = Z[part.there] - self.mean[part.seen]
+            filled[part.gone] = self.mean[part.lost] + apart @ part.gain.T
+            variance[part.gone] = np.diagonal(part.covariance)
+            spread[np.ix_(part.lost, part.lost)] += len(part.rows) * part.covariance
         return Completed(filled, variance, spread)

@@ -1,121 +1,145 @@
-"""The bound as a function of one flat vector, compiled once per shape."""
+"""The bound as a function to be minimised, of a tree of free parameters or of one flat vector."""
 
-import time
-from typing import Any
+import math
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..mappings import Outputs
 from ..parameters import matches, named_parameters, split_free
 from .bound import Bound, Model, evidence_bound
 
 Vector = Float[np.ndarray, " P"]
-Columns = tuple[Int[Array, " n"] | None, ...]
-"""For every view the outputs chosen at random; None is all of them."""
+Packed = tuple[Float[Array, "..."], ...]
+"""Free parameters for an optimiser: the small ones in one vector, large ones as they are."""
+
+LARGE_LEAF = 100_000  # numbers
+
+
+class Packing(NamedTuple):
+    """How a tree of parameters is packed: fewer arrays make smaller programs."""
+
+    structure: Any
+    shapes: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, tree: Any) -> Self:
+        """That of a tree."""
+        leaves, structure = jax.tree_util.tree_flatten(tree)
+        return cls(structure, tuple(leaf.shape for leaf in leaves))
+
+    def pack(self, tree: Any) -> Packed:
+        """The small arrays of a tree as one vector, and then the large ones."""
+        pairs = list(zip(jax.tree_util.tree_leaves(tree), map(math.prod, self.shapes), strict=True))
+        small = [jnp.ravel(leaf) for leaf, size in pairs if size <= LARGE_LEAF]
+        large = [leaf for leaf, size in pairs if size > LARGE_LEAF]
+        return jnp.concatenate(small) if small else jnp.zeros(0), *large
+
+    def unpack(self, packed: Packed) -> Any:
+        """The tree again."""
+        vector, large, begin, leaves = packed[0], iter(packed[1:]), 0, []
+        for shape in self.shapes:
+            size = math.prod(shape)
+            if size > LARGE_LEAF:
+                leaves.append(next(large))
+                continue
+            leaves.append(vector[begin : begin + size].reshape(shape))
+            begin += size
+        return jax.tree_util.tree_unflatten(self.structure, leaves)
+
+
+class Context(NamedTuple):
+    """What the bound depends on besides the free parameters: what is held, and the data."""
+
+    packing: Packing
+    fixed: Model
+    outputs: tuple[Outputs, ...]
+
+    def model(self, free: Packed) -> Model:
+        """The whole model."""
+        return eqx.combine(self.packing.unpack(free), self.fixed)
+
+
+def negative_bound(free: Packed, context: Context) -> tuple[Float[Array, ""], Bound]:
+    """Minus the bound of the free parameters, and its parts."""
+    bound = evidence_bound(context.model(free), context.outputs)
+    return -bound.total, bound
+
+
+def sampled_negative_bound(
+    free: Packed, context: Context, key: PRNGKeyArray, n_outputs: int
+) -> Float[Array, ""]:
+    """An unbiased estimate of the same from random outputs of the views that can be divided.
+
+    Each view's evidence comes from ``n_outputs`` of its D outputs, times D over their number.
+    """
+    model, outputs = context.model(free), context.outputs
+    views, data, scales = list(model.views), list(outputs), [1.0] * len(outputs)
+    for place, view in enumerate(model.views):
+        if view.n_samplable() > n_outputs:
+            scales[place] = view.n_samplable() / n_outputs
+            own = jax.random.fold_in(key, place)
+            chosen = jax.random.choice(own, view.n_samplable(), (n_outputs,), replace=False)
+            views[place], data[place] = view.some_outputs(outputs[place], chosen)
+    bound = evidence_bound(Model(model.latent, tuple(views)), tuple(data))
+    return bound.kl - jnp.sum(jnp.asarray(scales) * bound.views)
 
 
 class Objective:
-    """Minus the bound and its gradient over the free parameters, on plain NumPy vectors.
-
-    It remembers the best point seen, so that an interrupted or a failed optimiser never
-    loses it, and counts what a user would like to know afterwards.
-    """
+    """A model and its data: what is free, packed for an optimiser or as one flat vector."""
 
     def __init__(self, model: Model, outputs: tuple[Outputs, ...]):
-        self.template, self.fixed = split_free(model)
-        self.outputs = outputs
-        leaves, self.structure = jax.tree_util.tree_flatten(self.template)
-        self.shapes = tuple(leaf.shape for leaf in leaves)
-        self.start = np.concatenate([np.ravel(leaf) for leaf in leaves]).astype(np.float64)
-        self.n_evaluations = 0
-        self.compile_seconds = 0.0
-        self.best_value = np.inf
-        self.best_vector = self.start
-        self.last: Bound | None = None
+        free, fixed = split_free(model)
+        self.context = Context(Packing.of(free), fixed, outputs)
+        self.free = self.context.packing.pack(free)
+        self.start = self.flat(self.free)
+
+    @property
+    def outputs(self) -> tuple[Outputs, ...]:
+        """The data."""
+        return self.context.outputs
 
     def __call__(self, vector: Vector) -> tuple[float, Vector]:
-        """Return minus the bound and its gradient; +inf (and zeros) where it is not finite."""
-        began = time.perf_counter()
-        (value, self.last), gradient = _value_and_gradient(
-            jnp.asarray(vector), self.fixed, self.outputs, self.structure, self.shapes
-        )
-        result, slope = float(value), np.asarray(gradient)
-        if self.n_evaluations == 0:
-            self.compile_seconds = time.perf_counter() - began
-        self.n_evaluations += 1
-        if not (np.isfinite(result) and np.isfinite(slope).all()):
-            return np.inf, np.zeros_like(slope)
-        if result < self.best_value:
-            self.best_value, self.best_vector = result, np.array(vector)
-        return result, slope
+        """Minus the bound and its gradient at a flat vector."""
+        (value, _), gradient = _value_and_gradient(self.packed(vector), self.context)
+        return float(value), self.flat(gradient)
 
-    def sampled(self, vector: Vector, columns: Columns) -> tuple[float, Vector]:
-        """An unbiased estimate of the same from some outputs; it counts for no best point."""
-        value, gradient = _sampled_value_and_gradient(
-            jnp.asarray(vector), self.fixed, self.outputs, columns, self.structure, self.shapes
+    def flat(self, free: Packed) -> Vector:
+        """All free parameters in one vector on the host."""
+        return np.concatenate([np.ravel(part) for part in free]).astype(np.float64)
+
+    def packed(self, vector: Vector) -> Packed:
+        """The free parameters of a flat vector."""
+        ends = np.cumsum([part.size for part in self.free])
+        pieces = np.split(vector, ends[:-1])
+        return tuple(
+            jnp.asarray(piece.reshape(part.shape))
+            for piece, part in zip(pieces, self.free, strict=True)
         )
-        return float(value), np.asarray(gradient)
+
+    def model(self, free: Packed) -> Model:
+        """The model whose free parameters these are."""
+        return self.context.model(free)
 
     def model_at(self, vector: Vector) -> Model:
         """The model whose free parameters are this vector."""
-        free = _unflatten(jnp.asarray(vector), self.structure, self.shapes)
-        return eqx.combine(free, self.fixed)
+        return self.model(self.packed(vector))
 
-    def holding(self, *patterns: str) -> Vector:
-        """A vector of ones with zeros at the parameters whose names match a pattern."""
-        sizes, held = [], []
-        for name, p in named_parameters(self.model_at(self.start)):
-            if p.free:
-                sizes.append(p.raw.size)
-                held.append(any(matches(name, pattern) for pattern in patterns))
-        return np.concatenate(
-            [np.full(n, 0.0 if h else 1.0) for n, h in zip(sizes, held, strict=True)]
-        )
+    def mask(self, *held: str) -> Packed:
+        """Ones, with zeros for the parameters whose names match a pattern."""
+        free = [(name, p) for name, p in named_parameters(self.model(self.free)) if p.free]
+        flags = [
+            jnp.full(p.raw.shape, 0.0 if any(matches(name, h) for h in held) else 1.0)
+            for name, p in free
+        ]
+        packing = self.context.packing
+        return packing.pack(jax.tree_util.tree_unflatten(packing.structure, flags))
 
 
 @eqx.filter_jit
-def _value_and_gradient(
-    vector: Array, fixed: Model, outputs: tuple[Outputs, ...], structure: Any, shapes: Any
-) -> tuple[tuple[Array, Bound], Array]:
-    def negative_bound(vector: Array) -> tuple[Array, Bound]:
-        bound = evidence_bound(eqx.combine(_unflatten(vector, structure, shapes), fixed), outputs)
-        return -bound.total, bound
-
-    return jax.value_and_grad(negative_bound, has_aux=True)(vector)
-
-
-@eqx.filter_jit
-def _sampled_value_and_gradient(
-    vector: Array,
-    fixed: Model,
-    outputs: tuple[Outputs, ...],
-    columns: Columns,
-    structure: Any,
-    shapes: Any,
-) -> tuple[Array, Array]:
-    """Each view's evidence from some of its D outputs, times D over their number."""
-
-    def negative_bound(vector: Array) -> Array:
-        model = eqx.combine(_unflatten(vector, structure, shapes), fixed)
-        views, data, scales = list(model.views), list(outputs), [1.0] * len(outputs)
-        for place, chosen in enumerate(columns):
-            if chosen is not None:
-                scales[place] = views[place].n_samplable() / chosen.shape[0]
-                views[place], data[place] = views[place].some_outputs(data[place], chosen)
-        bound = evidence_bound(Model(model.latent, tuple(views)), tuple(data))
-        return bound.kl - jnp.sum(jnp.asarray(scales) * bound.views)
-
-    return jax.value_and_grad(negative_bound)(vector)
-
-
-def _unflatten(vector: Array, structure: Any, shapes: tuple[tuple[int, ...], ...]) -> Any:
-    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
-    pieces = [
-        vector[end - int(np.prod(shape)) : end].reshape(shape)
-        for end, shape in zip(ends, shapes, strict=True)
-    ]
-    return jax.tree_util.tree_unflatten(structure, pieces)
+def _value_and_gradient(free: Packed, context: Context) -> tuple[tuple[Array, Bound], Packed]:
+    return jax.value_and_grad(negative_bound, has_aux=True)(free, context)

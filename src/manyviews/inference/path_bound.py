@@ -1,7 +1,8 @@
 """The bound of new rows of sequences, with q(U) fixed, as a function of their sites."""
 
+from typing import Any
+
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -10,8 +11,8 @@ from ..expectations import Gaussian
 from ..latent import Paths, everything
 from ..mappings import Posterior
 from ..mappings.rows import PreparedRows, row_evidence
+from .descent import descend, evaluate
 from .flow import Flow
-from .lbfgs import descend
 
 ROWS_AT_ONCE = 512
 TOLERANCE = 1e-6  # nats per row that thirty iterations must gain together
@@ -68,18 +69,15 @@ class PathBound:
         self, x: Float[np.ndarray, " V"], iterations: int
     ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " S"]]:
         """Maximise for some iterations; return the sites and each sequence's bound."""
-
-        def function(x: np.ndarray) -> tuple[float, np.ndarray]:
-            (value, _), slope = self._evaluate(x, self.everything)
-            return float(value), np.asarray(slope)
-
-        x = descend(function, x, iterations, TOLERANCE * len(self.place))
-        return x, self._by_sequence(x, self.everything)
+        gain = TOLERANCE * len(self.place)
+        end = descend(
+            _negative_bound, jnp.asarray(x), self._context(self.everything), iterations, gain
+        )
+        return np.array(end.x), self._of_sequences(end.kept)
 
     def shares(self, x: Float[np.ndarray, " V"]) -> Float[np.ndarray, " N"]:
         """Every row's share in the bound."""
-        (_, found), _ = self._evaluate(x, self.everything)
-        return np.asarray(found)
+        return np.array(self._evaluated(x, self.everything))
 
     def exchanged(
         self,
@@ -96,7 +94,8 @@ class PathBound:
         if not n_rows:
             return np.zeros(self.n_sequences)
         sites = (np.asarray(self.latent.target.value), np.asarray(self.latent.precision.value))
-        return self._by_sequence(_flat(*sites), (jnp.arange(len(self.place)) < n_rows) * 1.0)
+        counted = (jnp.arange(len(self.place)) < n_rows) * 1.0
+        return self._of_sequences(self._evaluated(_flat(*sites), counted))
 
     def marginals(self, x: Float[np.ndarray, " V"]) -> Gaussian:
         """q(x) of all rows, of all that the latent space holds."""
@@ -106,16 +105,14 @@ class PathBound:
         precision[:, self.columns] = found.precision.value
         return everything(self.whole.with_rows(self.whole.sequences, target, precision))
 
-    def _by_sequence(self, x: np.ndarray, counted: Float[Array, " N"]) -> Float[np.ndarray, " S"]:
-        (_, shares), _ = self._evaluate(x, counted)
+    def _of_sequences(self, shares: Array) -> Float[np.ndarray, " S"]:
         return np.bincount(self.place, np.asarray(shares), minlength=self.n_sequences)
 
-    def _evaluate(
-        self, x: np.ndarray, counted: Float[Array, " N"]
-    ) -> tuple[tuple[Array, Array], Array]:
-        return _value_and_slope(
-            jnp.asarray(x), self.latent, self.evidences, self.views, counted, self.flow
-        )
+    def _evaluated(self, x: np.ndarray, counted: Float[Array, " N"]) -> Float[Array, " N"]:
+        return evaluate(_negative_bound, jnp.asarray(x), self._context(counted)).kept
+
+    def _context(self, counted: Float[Array, " N"]) -> Any:
+        return self.latent, self.evidences, self.views, counted, self.flow
 
 
 def in_chunks(
@@ -145,31 +142,20 @@ def _with_sites(latent: Paths, x: Float[Array, " V"]) -> Paths:
     )
 
 
-@eqx.filter_jit
-def _value_and_slope(
-    x: Float[Array, " V"],
-    latent: Paths,
-    evidences: Evidences,
-    views: tuple[int, ...],
-    counted: Float[Array, " N"],
-    flow: Flow | None,
-) -> tuple[tuple[Array, Array], Array]:
-    """Minus the bound with every row's share in it, and the gradient."""
-
-    def negative_bound(x: Array) -> tuple[Array, Array]:
-        found = _with_sites(latent, x).smooth()
-        q = Gaussian(found.mean, found.variance)
-        shares = -jnp.sum(found.kl, axis=1)
-        for view, chunks in zip(views, evidences, strict=True):
-            seen = q[..., latent.dimensions(view)]
-            begin, parts = 0, []
-            for chunk in chunks:
-                size = chunk.linear.shape[0]
-                parts.append(chunk(seen[begin : begin + size]))
-                begin += size
-            shares += counted * jnp.concatenate(parts)
-        if flow is not None:
-            shares += flow(q.mean)
-        return -jnp.sum(shares), shares
-
-    return jax.value_and_grad(negative_bound, has_aux=True)(x)
+def _negative_bound(x: Float[Array, " V"], context: Any) -> tuple[Array, Float[Array, " N"]]:
+    """Minus the bound, and every row's share in the bound."""
+    latent, evidences, views, counted, flow = context
+    found = _with_sites(latent, x).smooth()
+    q = Gaussian(found.mean, found.variance)
+    shares = -jnp.sum(found.kl, axis=1)
+    for view, chunks in zip(views, evidences, strict=True):
+        seen = q[..., latent.dimensions(view)]
+        begin, parts = 0, []
+        for chunk in chunks:
+            size = chunk.linear.shape[0]
+            parts.append(chunk(seen[begin : begin + size]))
+            begin += size
+        shares += counted * jnp.concatenate(parts)
+    if flow is not None:
+        shares += flow(q.mean)
+    return -jnp.sum(shares), shares

@@ -1,7 +1,5 @@
 """Latent points of new rows of sequences: the most probable paths."""
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -10,7 +8,7 @@ from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
 from ..latent import TimedPoints
 from ..mappings import PointPosterior
-from .lbfgs import descend
+from .descent import descend
 from .neighbours import nearest_rows
 from .point_rows import PointRows, RowDensity, locate_rows, row_density
 
@@ -60,20 +58,14 @@ def _diagonal(prior: Gaussian) -> Float[np.ndarray, "N Q Q"]:
 def _ascend(
     start: Float[np.ndarray, "N Q"], joint: TimedPoints, evidence: RowDensity
 ) -> tuple[Float[np.ndarray, "N Q"], float]:
-    def function(x: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = _value_and_slope(jnp.asarray(x.reshape(start.shape)), joint, evidence)
-        return float(value), np.asarray(slope).ravel()
-
-    end = descend(function, start.ravel(), ITERATIONS, TOLERANCE * len(start))
-    return end.reshape(start.shape), function(end)[0]
+    gain = TOLERANCE * len(start)
+    end = descend(_negative_log_joint, jnp.asarray(start), (joint, evidence), ITERATIONS, gain)
+    return np.array(end.x), float(end.value)
 
 
-@eqx.filter_jit
-def _value_and_slope(
-    x: Float[Array, "N Q"], joint: TimedPoints, evidence: RowDensity
-) -> tuple[Float[Array, ""], Float[Array, "N Q"]]:
-    def negative(x: Array) -> Array:
-        whole = joint.position.at[-len(x) :].set(x)
-        return -jnp.sum(evidence(x)) - jnp.sum(joint.moved(whole).log_density())
-
-    return jax.value_and_grad(negative)(x)
+def _negative_log_joint(
+    x: Float[Array, "N Q"], context: tuple[TimedPoints, RowDensity]
+) -> tuple[Float[Array, ""], tuple[()]]:
+    joint, evidence = context
+    whole = joint.position.at[-len(x) :].set(x)
+    return -jnp.sum(evidence(x)) - jnp.sum(joint.moved(whole).log_density()), ()

@@ -15,9 +15,9 @@ from jaxtyping import Array, Float, Int
 from scipy.linalg import solve_triangular
 
 from .._runtime import single_threaded_blas
+from ..data.patterns import by_pattern
 from ..expectations import Gaussian
 from ..mappings import PointPosterior
-from ..mappings.outputs import unique_patterns
 from .many_minima import in_buckets, search_rows
 
 ROW_BUCKETS = (1, 8, 64, 256)
@@ -151,8 +151,7 @@ def _groups(
     tied = [~np.isnan(Y) for p, Y in zip(posteriors, rows, strict=True) if p.columns is not None]
     if not tied:
         return [np.arange(len(rows[0]))]
-    _, which = unique_patterns(np.concatenate(tied, axis=1))
-    return [np.flatnonzero(which == g) for g in range(which.max() + 1)]
+    return [group for _, group in by_pattern(np.concatenate(tied, axis=1))]
 
 
 @eqx.filter_jit

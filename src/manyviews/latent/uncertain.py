@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float
 
+from ..data.patterns import by_pattern
 from ..expectations import Gaussian
 from ..parameters import Parameter, parameter, positive
 from .base import Inferred, LatentSpace
@@ -56,8 +57,10 @@ class UncertainInputs(LatentSpace):
         self.noisy = jnp.asarray(noisy)
         self.missing = jnp.asarray(missing)
         self.precision = jnp.asarray(precision)
-        blocks = (precision[np.ix_(row, row)] for row in missing if row.any())
-        total = sum(np.linalg.slogdet(block)[1] for block in blocks)
+        total = sum(
+            len(rows) * np.linalg.slogdet(precision[np.ix_(lost, lost)])[1]
+            for lost, rows in by_pattern(missing)
+        )
         self.log_determinants = jnp.asarray(float(total))
         self.mean = parameter(centre)
         self.noise = positive(noise)

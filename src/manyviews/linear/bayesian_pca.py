@@ -5,12 +5,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..options import one_of
-from .fitting import TABLE, adopt, fit_info, refuse_thin_columns
-from .starts import starting_positions
-from .table import LinearTable
-from .variational import variational_factors
+from .estimators import TABLE, LinearTable, adopt, refuse_thin_columns
+from .variational_factors import starting_positions, variational_factors
 
 
 @register_record
@@ -81,5 +80,5 @@ class BayesianPCA(LinearTable):
             [Y], starting_positions([Y], self._components(Y), 0, rng),
             shared_noise=self.noise == "shared", max_iter=self.max_iter, tol=self.tol,
         )  # fmt: skip
-        info = fit_info(found.bounds, found.seconds, found.converged)
+        info = FitInfo.of_trace(found.bounds, found.seconds, found.converged)
         return adopt(self, found.model, [Y], info)

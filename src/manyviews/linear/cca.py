@@ -1,5 +1,6 @@
 """Canonical correlation analysis of two or more views, regularised if need be (001 §2.5.3)."""
 
+import time
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -7,12 +8,66 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
+from ..errors import DataError
+from ..inference.diagnostics import FitInfo
 from ..io import register_record
-from .canonical import CanonicalModel
-from .canonical_engine import Projection
+from ..shells import ViewsModel
+from .canonical_engine import CanonicalEngine, Projection
 from .closed_form import canonical_directions, ridge_of
-from .fitting import REGULARISATION, VIEWS
+from .estimators import REGULARISATION, VIEWS
 from .pcca import shared_components
+
+
+class CanonicalModel(ViewsModel):
+    """Canonical variates of every view, without a density; complete data only."""
+
+    engine_: CanonicalEngine
+
+    def variates(self, views: Any) -> dict[str, Float[np.ndarray, "N Q"]]:
+        """The canonical variates of every view that is given."""
+        new = self._new(views)
+        return {
+            name: self.engine_.projection.variates(place, table)
+            for place, (name, table) in enumerate(zip(self.view_names_, new.scaled, strict=True))
+            if not np.isnan(table).all()
+        }
+
+    def score(self, views: Any, y: Any = None) -> float:  # type: ignore[override]
+        """Mean correlation of the variates over dimensions and pairs of views, on new samples."""
+        found = list(self.variates(views).values())
+        if len(found) < 2:
+            raise DataError("a correlation needs two views")
+        pairs = [(a, b) for k, a in enumerate(found) for b in found[k + 1 :]]
+        return float(np.mean([correlations(a, b).mean() for a, b in pairs]))
+
+    # ------------------------------------------------------------------ edges
+
+    def _prepare(self, views: Any, times: Any = None, sequences: Any = None) -> list[np.ndarray]:
+        self._began = time.perf_counter()
+        tables = super()._prepare(views)
+        if len(tables) < 2:
+            raise DataError("CCA needs two views or more; for one there is PPCA")
+        self._refuse_holes(tables, "fit")
+        return tables
+
+    def _take(self, tables: list[np.ndarray], projection: Projection) -> Any:
+        info = FitInfo(converged=True, seconds=time.perf_counter() - self._began)
+        return self._adopt(CanonicalEngine(tuple(tables), projection), info)
+
+    def _new(self, views: Any, times: Any = None, sequences: Any = None) -> Any:
+        new = super()._new(views, times, sequences)
+        self._refuse_holes(new.scaled, "answer for")
+        return new
+
+    def _refuse_holes(self, tables: list[np.ndarray], what: str) -> None:
+        """A view is there for all samples or, except in training, for none."""
+        for name, table in zip(self.view_names_, tables, strict=True):
+            missing = np.isnan(table)
+            if missing.any() and (what == "fit" or not missing.all()):
+                raise DataError(
+                    f"view {name!r} has missing values, which {type(self).__name__} cannot {what}; "
+                    "ProbabilisticCCA and GroupFactorAnalysis can"
+                )
 
 
 @register_record
@@ -104,3 +159,12 @@ class CCA(CanonicalModel):
         projection = self.engine_.projection
         assert isinstance(projection, LinearProjection)
         return projection.directions
+
+
+def correlations(
+    a: Float[np.ndarray, "N Q"], b: Float[np.ndarray, "N Q"]
+) -> Float[np.ndarray, " Q"]:
+    """Correlation of every column of one table with the same column of another."""
+    a, b = a - a.mean(axis=0), b - b.mean(axis=0)
+    scale = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
+    return np.sum(a * b, axis=0) / np.maximum(scale, 1e-300)

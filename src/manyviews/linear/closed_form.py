@@ -5,17 +5,19 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.linalg import cho_solve, eigh, solve_triangular
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.decomposition import PCA
 
+from ..data.patterns import mean_filled
 from ..errors import OptionError
+from ..fitted import Tables
 from .emission import CorrelatedNoise
-from .gaussian import LinearGaussian, independent
-from .patterns import Tables
+from .linear_gaussian import LinearGaussian, column_signs, independent
 
 LEAST_NOISE = 1e-9  # one minus the largest squared canonical correlation a PCCA may have
+LARGEST_SHARE = 0.95  # of a whitened view's variance that a start may give to the latent space
 
 
 def ppca(
@@ -44,13 +46,13 @@ def ridge_of(Y: Float[np.ndarray, "N D"], regularisation: float | str) -> float:
         return float(regularisation) * variance
     complete = Y[~np.isnan(Y).any(axis=1)]
     if len(complete) < 2:
-        complete = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
+        complete = mean_filled(Y)
     shrinkage = min(float(ledoit_wolf_shrinkage(complete)), 0.999)
     return shrinkage / (1.0 - shrinkage) * variance
 
 
 class Canonical(NamedTuple):
-    """Directions U_k with U_kᵀΣ_kk U_k = I, factors of Σ_kk, and the eigenvalues."""
+    """Directions U_k with U_kᵀΣ_kk U_k = I by column, factors of Σ_kk, and correlations."""
 
     directions: list[Float[np.ndarray, "_ Q"]]
     factors: list[Float[np.ndarray, "_ _"]]
@@ -60,7 +62,7 @@ class Canonical(NamedTuple):
 def canonical_directions(
     tables: Tables, n_components: int, ridges: Sequence[float], names: Sequence[str]
 ) -> Canonical:
-    """Directions of the largest correlation over all pairs of complete, centred views.
+    """Directions of the largest correlation over all pairs of complete views.
 
     C u = λ blkdiag(Σ_kk) u with C the covariance of all views, Σ_kk with a ridge added
     (001 §2.5.3; Kettenring's maximum variance for more than two views). For two views
@@ -70,27 +72,21 @@ def canonical_directions(
     n_samples = len(tables[0])
     centred = [Y - Y.mean(axis=0) for Y in tables]
     factors = [
-        _factor(Y.T @ Y / n_samples, ridge, name, n_samples)
+        _factor(Y.T @ Y / n_samples + ridge * np.eye(Y.shape[1]), name, n_samples)
         for Y, ridge, name in zip(centred, ridges, names, strict=True)
     ]
     white = [solve_triangular(L, Y.T, lower=True).T for L, Y in zip(factors, centred, strict=True)]
     if len(tables) == 2:
         left, rho, right = np.linalg.svd(white[0].T @ white[1] / n_samples, full_matrices=False)
-        parts = [left[:, :n_components], right[:n_components].T]
-        rho = rho[:n_components]
+        parts, rho = [left[:, :n_components], right[:n_components].T], rho[:n_components]
     else:
-        Z = np.hstack(white)
-        between = Z.T @ Z / n_samples
-        edges = np.cumsum([0, *(L.shape[0] for L in factors)])
-        for a, b in pairwise(edges):
-            between[a:b, a:b] = 0.0
+        Z, sizes = np.hstack(white), [len(L) for L in factors]
+        between = np.where(same_view(sizes), 0.0, Z.T @ Z / n_samples)
         D = len(between)
         values, vectors = eigh(between, subset_by_index=[max(D - n_components, 0), D - 1])
-        rho, vectors = values[::-1] / (len(tables) - 1), vectors[:, ::-1]
-        parts = [vectors[a:b] for a, b in pairwise(edges)]
+        parts, rho = [vectors[p, ::-1] for p in spans(sizes)], values[::-1] / (len(tables) - 1)
         parts = [part / np.maximum(np.linalg.norm(part, axis=0), 1e-12) for part in parts]
-    largest = parts[0][np.abs(parts[0]).argmax(axis=0), np.arange(parts[0].shape[1])]
-    sign = np.where(largest < 0, -1.0, 1.0)
+    sign = column_signs(parts[0])
     directions = [
         solve_triangular(L.T, part * sign, lower=False)
         for L, part in zip(factors, parts, strict=True)
@@ -118,8 +114,39 @@ def pcca(
     views = []
     for Y, U, L in zip(tables, found.directions, found.factors, strict=True):
         W = L @ (L.T @ U) * np.sqrt(rho)
+        if len(tables) > 2:
+            W = W * room_for_noise(L.T @ U * np.sqrt(rho))
         views.append(CorrelatedNoise(W, Y.mean(axis=0), L @ L.T - W @ W.T))
     return LinearGaussian(tuple(views))
+
+
+def canonical_pcca(
+    S: Float[np.ndarray, "D D"], sizes: Sequence[int], n_components: int
+) -> tuple[Float[np.ndarray, "D Q"], Float[np.ndarray, "D D"]]:
+    """:func:`pcca` of a covariance: W and block-diagonal Ψ with WWᵀ + Ψ close to S.
+
+    With each view whitened, the leading eigenvectors v and eigenvalues λ of S give
+    W = v (K (λ - 1) / (K - 1))^½, and Ψ_i = S_ii - W_iW_iᵀ. For two views λ = 1 + ρ, and it is the
+    maximum of the likelihood; for more it is a start.
+    """
+    within, n_views = same_view(sizes), len(sizes)
+    L = np.linalg.cholesky(np.where(within, S, 0.0))
+    half = solve_triangular(L, S, lower=True)
+    white = solve_triangular(L, half.T, lower=True)
+    values, vectors = np.linalg.eigh(0.5 * (white + white.T))
+    excess = np.maximum(values[::-1][:n_components] - 1.0, 0.0)
+    loadings = vectors[:, ::-1][:, :n_components] * np.sqrt(excess * n_views / (n_views - 1))
+    if n_views > 2:
+        for part in spans(sizes):
+            loadings[part] *= room_for_noise(loadings[part])
+    W = L @ loadings
+    return W, np.where(within, S - W @ W.T, 0.0)
+
+
+def room_for_noise(loadings: Float[np.ndarray, "D Q"]) -> float:
+    """The factor, at most one, by which loadings of a whitened view leave noise everywhere."""
+    share = float(np.linalg.norm(loadings, ord=2)) ** 2
+    return float(np.sqrt(min(1.0, LARGEST_SHARE / max(share, 1e-300))))
 
 
 def balanced(model: LinearGaussian) -> LinearGaussian:
@@ -164,18 +191,25 @@ def whitened(view: CorrelatedNoise) -> tuple[Float[np.ndarray, "D Q"], Float[np.
     return cho_solve((np.linalg.cholesky(root), True), view.loadings), root
 
 
-def _factor(
-    S: Float[np.ndarray, "D D"], ridge: float, name: str, n_samples: int
-) -> Float[np.ndarray, "D D"]:
-    D = len(S)
+def spans(sizes: Sequence[int]) -> list[slice]:
+    """Where the columns of every view are among those of all, side by side."""
+    return [slice(a, b) for a, b in pairwise(np.cumsum((0, *sizes)).tolist())]
+
+
+def same_view(sizes: Sequence[int]) -> Bool[np.ndarray, "D D"]:
+    """Which pairs of columns belong to one view: the blocks of Ψ."""
+    view = np.repeat(np.arange(len(sizes)), sizes)
+    return view[:, None] == view[None, :]
+
+
+def _factor(S: Float[np.ndarray, "D D"], name: str, n_samples: int) -> Float[np.ndarray, "D D"]:
     try:
-        L = np.linalg.cholesky(S + ridge * np.eye(D))
+        L = np.linalg.cholesky(S)
     except np.linalg.LinAlgError:
-        L = np.zeros((D, D))
-    diagonal = np.diagonal(L)
-    if diagonal.min() ** 2 <= 1e-12 * np.diagonal(S).max():
+        L = np.zeros_like(S)
+    if np.diagonal(L).min() ** 2 <= 1e-12 * np.diagonal(S).max():
         raise OptionError(
-            f"the covariance of view {name!r} is singular ({D} columns, {n_samples} samples): "
+            f"the covariance of view {name!r} is singular ({len(S)} columns, {n_samples} samples): "
             "set regularisation, for example to 'auto'"
         )
     return L

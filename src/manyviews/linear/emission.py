@@ -1,5 +1,6 @@
 """One view of a linear-Gaussian model, y = W x + μ + e, and what its values say of x."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -7,11 +8,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.linalg import solve_triangular
 
+from ..data.patterns import distinct_patterns, members
 from ..fitted import Positions
+from ..inference.conditional_gaussian import LOG_2PI, Given, given_observed
 from ..io import register_record
-from .patterns import distinct, members
-
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 class Evidence(NamedTuple):
@@ -26,9 +26,26 @@ class Evidence(NamedTuple):
         return Evidence(power * self.precision, power * self.linear, power * self.constant)
 
 
+@dataclass(frozen=True)
+class LinearView:
+    """y = W x + μ + e, whatever the noise e."""
+
+    loadings: Float[np.ndarray, "D Q"]
+    mean: Float[np.ndarray, " D"]
+
+    def expected(self, q: Positions) -> Float[np.ndarray, "N D"]:
+        """⟨y⟩ at Gaussian positions."""
+        return q.mean @ self.loadings.T + self.mean
+
+    def signal_variances(self, q: Positions) -> Float[np.ndarray, "N D"]:
+        """Variances of W x at Gaussian positions."""
+        W = self.loadings
+        return np.einsum("pqr,dr,dq->pd", q.covariance, W, W, optimize=True)[q.kind]
+
+
 @register_record
 @dataclass(frozen=True)
-class IndependentNoise:
+class IndependentNoise(LinearView):
     """A view whose columns have independent noise, with loadings known or uncertain.
 
     Attributes
@@ -40,8 +57,6 @@ class IndependentNoise:
         Posterior covariance of a column's loadings and mean.
     """
 
-    loadings: Float[np.ndarray, "D Q"]
-    mean: Float[np.ndarray, " D"]
     variance: Float[np.ndarray, " D"]
     log_variance: Float[np.ndarray, " D"]
     spread: Float[np.ndarray, "D Q1 Q1"] | None = None
@@ -68,13 +83,9 @@ class IndependentNoise:
         precision = (seen @ (squares * weights[:, None, None]).reshape(D, -1)).reshape(-1, Q, Q)
         return Evidence(precision, linear, -0.5 * (misfit + (seen @ constant)[pattern]))
 
-    def expected(self, q: Positions) -> Float[np.ndarray, "N D"]:
-        """⟨y⟩ at Gaussian positions."""
-        return q.mean @ self.loadings.T + self.mean
-
     def variances(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """Variances of y at Gaussian positions, noise included."""
-        return self._signal(q) + self.variance + self._uncertain_loadings(q)
+        return self.signal_variances(q) + self.variance + self._uncertain_loadings(q)
 
     def covariances(self, q: Positions) -> Float[np.ndarray, "N D D"]:
         """Covariances of y across the columns at Gaussian positions, noise included."""
@@ -99,12 +110,6 @@ class IndependentNoise:
         """Ψ⁻¹W."""
         return self.loadings / self.variance[:, None]
 
-    def _signal(self, q: Positions) -> Float[np.ndarray, "N D"]:
-        moved = np.einsum(
-            "pqr,dr,dq->pd", q.covariance, self.loadings, self.loadings, optimize=True
-        )
-        return moved[q.kind]
-
     def _uncertain_loadings(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """Tr Σ_d ⟨x̃x̃ᵀ⟩ with x̃ = (x, 1)."""
         if self.spread is None:
@@ -114,11 +119,9 @@ class IndependentNoise:
 
 @register_record
 @dataclass(frozen=True)
-class CorrelatedNoise:
+class CorrelatedNoise(LinearView):
     """A view whose noise has a full covariance across its columns."""
 
-    loadings: Float[np.ndarray, "D Q"]
-    mean: Float[np.ndarray, " D"]
     covariance: Float[np.ndarray, "D D"]
 
     @property
@@ -136,10 +139,9 @@ class CorrelatedNoise:
         Q = self.loadings.shape[1]
         precision = np.zeros((len(masks), Q, Q))
         linear, constant = np.zeros((len(Y), Q)), np.zeros(len(Y))
-        first, kind = distinct(masks)
-        rows_of = members(kind[pattern], len(first))
-        for example, here, rows in zip(first, members(kind, len(first)), rows_of, strict=True):
-            mask = masks[example]
+        kinds, kind = distinct_patterns(masks)
+        rows_of = members(kind[pattern], len(kinds))
+        for mask, here, rows in zip(kinds, members(kind, len(kinds)), rows_of, strict=True):
             if not mask.any():
                 continue
             L = np.linalg.cholesky(self.covariance[np.ix_(mask, mask)])
@@ -151,15 +153,9 @@ class CorrelatedNoise:
             constant[rows] = -0.5 * (volume + np.sum(white**2, axis=0))
         return Evidence(precision, linear, constant)
 
-    def expected(self, q: Positions) -> Float[np.ndarray, "N D"]:
-        """⟨y⟩ at Gaussian positions."""
-        return q.mean @ self.loadings.T + self.mean
-
     def variances(self, q: Positions) -> Float[np.ndarray, "N D"]:
         """Variances of y at Gaussian positions, noise included."""
-        W = self.loadings
-        moved = np.einsum("pqr,dr,dq->pd", q.covariance, W, W, optimize=True)
-        return moved[q.kind] + self.variance
+        return self.signal_variances(q) + self.variance
 
     def covariances(self, q: Positions) -> Float[np.ndarray, "N D D"]:
         """Covariances of y across the columns at Gaussian positions, noise included."""
@@ -177,27 +173,19 @@ class CorrelatedNoise:
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         """Mean and variance of the missing values, given x *and* the row's observed noise."""
         mean, variance = self.expected(q), self.variances(q)
-        first, kind = distinct(~np.isnan(Y))
-        for example, rows in zip(first, members(kind, len(first)), strict=True):
-            seen = ~np.isnan(Y[example])
-            if not seen.any() or seen.all():
-                continue
-            B, G, rest = self.conditional(seen)
-            gap = Y[np.ix_(rows, seen)] - mean[np.ix_(rows, seen)]
-            mean[np.ix_(rows, ~seen)] += gap @ B.T
-            V = q.covariance[q.kind[rows]]
+        for part, G in self.conditionals(Y):
+            mean[part.gone] += (Y[part.there] - mean[part.there]) @ part.gain.T
+            V = q.covariance[q.kind[part.rows]]
             moved = np.einsum("dq,nqr,dr->nd", G, V, G, optimize=True)
-            variance[np.ix_(rows, ~seen)] = np.diagonal(rest) + moved
+            variance[part.gone] = np.diagonal(part.covariance) + moved
         return mean, variance
 
-    def conditional(
-        self, seen: Bool[np.ndarray, " D"]
-    ) -> tuple[Float[np.ndarray, "M O"], Float[np.ndarray, "M Q"], Float[np.ndarray, "M M"]]:
-        """B, G and Ψ_m|o of y_m = μ_m + B (y_o - μ_o) + G x + e, e ~ N(0, Ψ_m|o)."""
-        cross = self.covariance[np.ix_(~seen, seen)]
-        B = np.linalg.solve(self.covariance[np.ix_(seen, seen)], cross.T).T
-        G = self.loadings[~seen] - B @ self.loadings[seen]
-        return B, G, self.covariance[np.ix_(~seen, ~seen)] - B @ cross.T
+    def conditionals(
+        self, Y: Float[np.ndarray, "N D"]
+    ) -> Iterator[tuple[Given, Float[np.ndarray, "M Q"]]]:
+        """Missing values by their pattern: y_m = μ_m + B (y_o - μ_o) + G x + e, and G with it."""
+        for part in given_observed(self.covariance, ~np.isnan(Y)):
+            yield part, self.loadings[part.lost] - part.gain @ self.loadings[part.seen]
 
     def precision_form(self) -> Float[np.ndarray, "D Q"]:
         """Ψ⁻¹W."""

@@ -8,12 +8,13 @@ import numpy as np
 from sklearn import decomposition
 from sklearn.exceptions import ConvergenceWarning as FactorAnalysisWarning
 
+from ..data.patterns import mean_filled
+from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from .closed_form import ppca
-from .em import expectation_maximisation
-from .fitting import NOISE_FLOOR, TABLE, adopt, fit_info
-from .gaussian import LinearGaussian, independent
-from .table import LinearTable
+from .estimators import NOISE_FLOOR, TABLE, LinearTable, adopt
+from .linear_em import expectation_maximisation
+from .linear_gaussian import LinearGaussian, independent
 
 
 @register_record
@@ -66,13 +67,12 @@ class FactorAnalysis(LinearTable):
         n_components = self._components(Y)
         floor = NOISE_FLOOR * float(np.nanvar(Y))
         if np.isnan(Y).any():
-            filled = np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)
             found = expectation_maximisation(
-                [Y], ppca(filled, n_components, NOISE_FLOOR), floor=floor,
+                [Y], ppca(mean_filled(Y), n_components, NOISE_FLOOR), floor=floor,
                 max_iter=self.max_iter, tol=self.tol,
             )  # fmt: skip
             model = found.model
-            info = fit_info(found.trace, found.seconds, found.converged)
+            info = FitInfo.of_trace(found.trace, found.seconds, found.converged)
         else:
             model, info = self._complete(Y, n_components, floor)
         return adopt(self, model.canonical(), [Y], info)
@@ -89,4 +89,4 @@ class FactorAnalysis(LinearTable):
         variance = np.maximum(solver.noise_variance_, floor)
         model = LinearGaussian((independent(solver.components_.T, solver.mean_, variance),))
         trace = [*(float(value) for value in solver.loglike_), float(model.infer([Y])[1].sum())]
-        return model, fit_info(trace, time.perf_counter() - began, not unconverged)
+        return model, FitInfo.of_trace(trace, time.perf_counter() - began, not unconverged)

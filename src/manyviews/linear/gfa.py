@@ -7,13 +7,13 @@ from jaxtyping import Bool
 from sklearn.utils import check_random_state
 
 from ..errors import OptionError
+from ..fitted import Tables
+from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..options import BY_VIEW, count, number, one_of
 from ..shells import ViewsModel
-from .fitting import ITERATIONS, VIEWS, adopt, fit_info, refuse_thin_columns
-from .patterns import Tables
-from .starts import starting_positions
-from .variational import variational_factors
+from .estimators import ITERATIONS, VIEWS, adopt, refuse_thin_columns
+from .variational_factors import starting_positions, variational_factors
 
 LEAST_PER_FACTOR = 3  # complete samples
 
@@ -141,7 +141,7 @@ class GroupFactorAnalysis(ViewsModel):
         ]  # fmt: skip
         best = max(results, key=lambda result: result.bounds[-1])
         seconds = sum(result.seconds for result in results)
-        info = fit_info(
+        info = FitInfo.of_trace(
             best.bounds, seconds, best.converged, [result.bounds[-1] for result in results]
         )
         return adopt(self, best.model, tables, info, rows=self.learnt_from_)

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import OptionError
 from ..io import register_record
 from ..options import BY_VIEW, number, one_of
-from .canonical import CanonicalModel
 from .canonical_engine import Projection
+from .cca import CanonicalModel
 from .closed_form import canonical_directions
-from .fitting import VIEWS
+from .estimators import VIEWS
 
 NULL_SPACE = 1e-10  # of a kernel's largest eigenvalue; below, a direction is rounding error
 

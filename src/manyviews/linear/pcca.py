@@ -8,14 +8,16 @@ import numpy as np
 from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.patterns import mean_filled
 from ..errors import DataError, OptionError
+from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..options import one_of
 from ..shells import ViewsModel
 from .closed_form import balanced, model_correlations, pcca, ridge_of
-from .em import expectation_maximisation
-from .engine import LinearEngine
-from .fitting import ITERATIONS, NOISE_FLOOR, REGULARISATION, VIEWS, adopt, fit_info
+from .estimators import ITERATIONS, NOISE_FLOOR, REGULARISATION, VIEWS, adopt
+from .linear_em import expectation_maximisation
+from .linear_engine import LinearEngine
 
 
 @register_record
@@ -109,18 +111,17 @@ class ProbabilisticCCA(ViewsModel):
             raise OptionError(
                 "the closed form is for two complete views; use method='em' for these data"
             )
-        filled = [np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y) for Y in tables]
-        model = pcca(filled, n_components, ridges, self.view_names_)
+        model = pcca([mean_filled(Y) for Y in tables], n_components, ridges, self.view_names_)
         if complete and len(tables) == 2 and self.method != "em":
             likelihood = float(model.infer(tables)[1].sum())
-            info = fit_info([likelihood], time.perf_counter() - began, True)
+            info = FitInfo.of_trace([likelihood], time.perf_counter() - began, True)
         else:
             floor = NOISE_FLOOR * min(float(np.nanvar(Y)) for Y in tables)
             found = expectation_maximisation(
                 tables, model, ridges=ridges, floor=floor, max_iter=self.max_iter, tol=self.tol
             )
             model = balanced(found.model) if len(tables) == 2 else found.model
-            info = fit_info(found.trace, time.perf_counter() - began, found.converged)
+            info = FitInfo.of_trace(found.trace, time.perf_counter() - began, found.converged)
         return adopt(self, model.canonical(), tables, info)
 
     @property

@@ -6,11 +6,12 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ..data.patterns import mean_filled
+from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from .closed_form import ppca
-from .em import expectation_maximisation
-from .fitting import NOISE_FLOOR, TABLE, adopt, fit_info
-from .table import LinearTable
+from .estimators import NOISE_FLOOR, TABLE, LinearTable, adopt
+from .linear_em import expectation_maximisation
 
 
 @register_record
@@ -72,17 +73,16 @@ class PPCA(LinearTable):
         n_components = self._components(Y)
         floor = NOISE_FLOOR * float(np.nanvar(Y))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        missing = np.isnan(Y)
-        start = ppca(np.where(missing, np.nanmean(Y, axis=0), Y), n_components, NOISE_FLOOR, seed)
-        if missing.any():
+        start = ppca(mean_filled(Y), n_components, NOISE_FLOOR, seed)
+        if np.isnan(Y).any():
             found = expectation_maximisation(
                 [Y], start, shared_variance=True, floor=floor,
                 max_iter=self.max_iter, tol=self.tol,
             )  # fmt: skip
             model = found.model
-            info = fit_info(found.trace, found.seconds, found.converged)
+            info = FitInfo.of_trace(found.trace, found.seconds, found.converged)
         else:
             model = start
             likelihood = float(model.infer([Y])[1].sum())
-            info = fit_info([likelihood], time.perf_counter() - began, True)
+            info = FitInfo.of_trace([likelihood], time.perf_counter() - began, True)
         return adopt(self, model.canonical(), [Y], info)

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ..data.patterns import distinct_patterns
 from ..expectations import Gaussian
 from .collaborative_posterior import CollaborativePosterior
-from .outputs import unique_patterns
 from .rows import PreparedRows, row_evidence
 from .stack import Stack
 
@@ -40,7 +40,7 @@ def collaborative_row_evidence(
     power: float = 1.0,
 ) -> StackedRowEvidence:
     """Prepare new rows (zeros where missing) for inference of their latent points."""
-    patterns, which = unique_patterns(observed)
+    patterns, which = distinct_patterns(observed)
     return _assemble(
         posterior,
         jnp.asarray(filled),

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int
 
+from ..data.patterns import distinct_patterns
+
 MAX_EXACT_PATTERNS = 16
 
 MissingTreatment = Literal["auto", "exact", "shared"]
@@ -66,7 +68,7 @@ def make_outputs(Y: Float[np.ndarray, "N D"], missing: MissingTreatment = "auto"
     """Arrange a data matrix (NaN = missing) for training."""
     observed = ~np.isnan(Y)
     filled = np.where(observed, Y, 0.0)
-    patterns, group = unique_patterns(observed.T)
+    patterns, group = distinct_patterns(observed.T)
     if missing == "shared" or (missing == "auto" and len(patterns) > MAX_EXACT_PATTERNS):
         return _scattered(filled, observed)
     blocks = [filled[:, group == g] for g in range(len(patterns))]
@@ -87,15 +89,6 @@ def gram_factor(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:
         return Y
     values, vectors = np.linalg.eigh(Y @ Y.T)
     return vectors * np.sqrt(np.maximum(values, 0.0))
-
-
-def unique_patterns(
-    observed: Bool[np.ndarray, "K N"],
-) -> tuple[Bool[np.ndarray, "G N"], Int[np.ndarray, " K"]]:
-    """Distinct rows of a boolean matrix, and the place of each row among them."""
-    packed = np.packbits(observed, axis=1)
-    _, first, place = np.unique(packed, axis=0, return_index=True, return_inverse=True)
-    return observed[first], place.ravel()
 
 
 def _scattered(

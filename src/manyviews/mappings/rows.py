@@ -19,12 +19,12 @@ import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int
 
+from ..data.patterns import distinct_patterns
 from ..errors import OptionError
 from ..expectations import Gaussian, psi0, psi1, psi2, psi2_rows
 from ..kernels import Kernel
 from ..linalg import log_determinant, map_factorising
 from .collapsed import inner_cholesky
-from .outputs import unique_patterns
 from .posterior import ROWS_AT_ONCE, GPPosterior
 
 
@@ -97,7 +97,7 @@ def row_evidence(
 
     Posteriors of other mappings register a form of their own.
     """
-    patterns, which = unique_patterns(observed)
+    patterns, which = distinct_patterns(observed)
     groups = np.eye(posterior.inner.shape[0])[np.asarray(posterior.group_of_column)]
     return _assemble(
         posterior,

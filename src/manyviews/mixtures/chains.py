@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +9,11 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from ..errors import FactorisationError
+from ..linear.closed_form import spans
 from .gibbs import SweepOptions, Trace, run_sweeps
 from .hierarchy import Components, Hyper, Prior, State
 from .indicators import draw_auxiliary
-from .joint import JointMixture
+from .joint import JointMixture, from_views
 from .numbers import as_seed, split
 
 SLOTS = 20  # components that have room at first; it doubles when they are full
@@ -51,18 +51,17 @@ def first_state(
     """A state at a given clustering, with the parameters of its local PCCAs."""
     n_clusters, _, q = mixture.loadings.shape
     slots = max(SLOTS, SPARE * n_clusters)
-    edges = np.cumsum([0, *(table.shape[1] for table in Y)])
     components: list[Components] = []
     hypers: list[Hyper] = []
-    for a, b in pairwise(edges):
-        m = b - a
-        noise = mixture.noise[:, a:b, a:b]
+    for part, table in zip(spans([table.shape[1] for table in Y]), Y, strict=True):
+        m = table.shape[1]
+        noise = mixture.noise[:, part, part]
         A = np.linalg.inv(noise)
         parts = (
-            mixture.means[:, a:b], np.linalg.cholesky(A), np.linalg.slogdet(A)[1],
-            mixture.loadings[:, a:b],
+            mixture.means[:, part], np.linalg.cholesky(A), np.linalg.slogdet(A)[1],
+            mixture.loadings[:, part],
         )  # fmt: skip
-        components.append(Components(*(jnp.asarray(_padded(part, slots)) for part in parts)))
+        components.append(Components(*(jnp.asarray(_padded(value, slots)) for value in parts)))
         constants = prior.views[len(hypers)]
         hypers.append(
             Hyper(
@@ -135,7 +134,7 @@ def as_mixture(state: State, seed: jax.Array) -> JointMixture:
     active = np.flatnonzero(counts)
     fresh = _draw_one(seed, state)
     weights = np.append(counts[active], float(state.alpha)) / (len(state.c) + float(state.alpha))
-    means, loadings, noises = [], [], []
+    views = []
     for own, new, hyper in zip(state.components, fresh, state.hyper, strict=True):
         new = new._replace(mu=hyper.lam[None])
         parts = [np.concatenate([np.asarray(a)[active], np.asarray(b)])
@@ -143,19 +142,8 @@ def as_mixture(state: State, seed: jax.Array) -> JointMixture:
         inverse = np.linalg.inv(parts[1])
         noise = inverse.transpose(0, 2, 1) @ inverse
         noise[-1] += np.linalg.inv(hyper.R)
-        means.append(parts[0])
-        loadings.append(parts[3])
-        noises.append(noise)
-    width = sum(noise.shape[1] for noise in noises)
-    noise = np.zeros((len(weights), width, width))
-    start = 0
-    for block in noises:
-        stop = start + block.shape[1]
-        noise[:, start:stop, start:stop] = block
-        start = stop
-    return JointMixture(
-        np.log(weights), np.concatenate(means, axis=1), np.concatenate(loadings, axis=1), noise
-    )
+        views.append((parts[0], parts[3], noise))
+    return from_views(weights, views)
 
 
 def with_more_slots(state: State) -> State:

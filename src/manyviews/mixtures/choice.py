@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, cross_val_score
 
-from ..data import as_views
+from ..data import Views
 from ..errors import OptionError
 from .mixture_pcca import MixturePCCA
 
@@ -41,27 +41,20 @@ def choose_n_clusters(
     """
     if criterion not in {"held-out", "bic"}:
         raise OptionError(f"criterion must be 'held-out' or 'bic', got {criterion!r}")
-    found = as_views(views, model.align)
-    frames = {
-        name: pd.DataFrame(table, index=found.samples, columns=columns)
-        for name, table, columns in zip(found.names, found.tables, found.columns, strict=True)
-    }
+    views = Views(views, align=model.align)
     folds = KFold(n_folds, shuffle=True, random_state=random_state)
     rows: dict[int, dict[str, float]] = {}
     fitted: dict[Any, MixturePCCA] = {}
     for n_clusters in candidates:
-        fitted[n_clusters] = clone(model).set_params(n_clusters=n_clusters).fit(frames)
+        one = clone(model).set_params(n_clusters=n_clusters)
+        fitted[n_clusters] = clone(one).fit(views)
         rows[n_clusters] = {
-            "score": fitted[n_clusters].score(frames),
+            "score": fitted[n_clusters].score(views),
             "n_parameters": fitted[n_clusters].n_parameters(),
-            "bic": fitted[n_clusters].bic(frames),
+            "bic": fitted[n_clusters].bic(views),
         }
         if criterion == "held-out":
-            scores = []
-            for kept, out in folds.split(found.samples):
-                part = clone(model).set_params(n_clusters=n_clusters)
-                part.fit({name: frame.iloc[kept] for name, frame in frames.items()})
-                scores.append(part.score({name: frame.iloc[out] for name, frame in frames.items()}))
+            scores = cross_val_score(one, views, cv=folds, error_score="raise")
             rows[n_clusters]["held_out"] = np.mean(scores)
             rows[n_clusters]["held_out_error"] = np.std(scores, ddof=1) / np.sqrt(n_folds)
     if not rows:

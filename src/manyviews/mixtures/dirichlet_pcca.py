@@ -10,20 +10,26 @@ from jaxtyping import Float
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..data.patterns import mean_filled
 from ..errors import ConvergenceWarning, OptionError
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..options import NONE, VERBOSE, count, number, one_of
+from .chain_summaries import (
+    as_inference_data,
+    representative,
+    similarity,
+    split_r_hat,
+    summary,
+)
 from .chains import ChainOptions, first_state, run_chain
-from .convergence import as_inference_data, split_r_hat, summary
-from .engine import MixtureEngine
+from .cluster_starts import kmeans_labels, local_pcca
 from .gibbs import SweepOptions
 from .hierarchy import make_prior
 from .joint import JointMixture, average
+from .mean_field import fit_variational
+from .mixture_engine import MixtureEngine
 from .model import OPTIONS, MixtureModel
-from .partitions import representative, similarity
-from .starts import kmeans_labels, local_pcca
-from .variational import fit_variational
 
 RIDGE = 1e-6  # of the unit variance of scaled columns
 START_SIZES = (4, 6, 8, 12)  # sweeps merge clusters more easily than they split them
@@ -178,7 +184,7 @@ class DirichletPCCA(MixtureModel):
         prior = make_prior(tables, self.loading_mean_precision, RIDGE)
         holes = [np.isnan(table) for table in tables]
         missing = holes if any(hole.any() for hole in holes) else None
-        filled = [np.where(h, np.nanmean(t, axis=0), t) for h, t in zip(holes, tables, strict=True)]
+        filled = [mean_filled(table) for table in tables]
         chains = []
         for chain in range(self.n_chains):
             size = 1 if self.start == "one" else START_SIZES[chain % len(START_SIZES)]
@@ -227,11 +233,7 @@ class DirichletPCCA(MixtureModel):
             tables, prior, self.n_components, min(self.max_clusters, len(Y)),
             n_restarts=self.n_restarts, max_iter=self.max_iter, tol=float(self.tol), rng=rng,
         )  # fmt: skip
-        info = FitInfo(
-            bound_trace=np.array(found.bounds),
-            converged=found.converged,
-            restart_bounds=[float(found.bounds[-1])],
-        )
+        info = FitInfo.of_trace(found.bounds, 0.0, found.converged)
         engine = MixtureEngine(tuple(tables), found.predictive, found.clusters)
         self._adopt(engine, info, float(found.bounds[-1]), len(found.bounds))
         self.labels_, self.bound_trace_ = found.labels, found.bounds

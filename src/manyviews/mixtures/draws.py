@@ -125,31 +125,3 @@ def slice_sample(
     value = low + (high - low) * uniform[2]
     begin = (seed, low, high, value, inside(value))
     return jax.lax.while_loop(lambda carry: ~carry[4], shrink, begin)[3]
-
-
-def small_cholesky(A: Float[Array, "n q q"]) -> Float[Array, "n q q"]:
-    """Factors of many small matrices, column by column over all of them at once."""
-    q = A.shape[-1]
-    columns = []
-    for j in range(q):
-        column = A[:, :, j] / jnp.sqrt(A[:, j, j])[:, None]
-        column = column * (np.arange(q) >= j)
-        columns.append(column)
-        A = A - column[:, :, None] * column[:, None, :]
-    return jnp.stack(columns, axis=-1)
-
-
-def small_forward(L: Float[Array, "n q q"], b: Float[Array, "n q"]) -> Float[Array, "n q"]:
-    """L⁻¹ b for many small lower-triangular matrices."""
-    parts: list[Array] = []
-    for j in range(L.shape[-1]):
-        done = sum((L[:, j, i] * part for i, part in enumerate(parts)), start=jnp.zeros(len(b)))
-        parts.append((b[:, j] - done) / L[:, j, j])
-    return jnp.stack(parts, axis=-1)
-
-
-def small_inverse(L: Float[Array, "n q q"]) -> Float[Array, "n q q"]:
-    """L⁻¹ of many small lower-triangular matrices."""
-    identity = jnp.eye(L.shape[-1])
-    columns = [small_forward(L, jnp.broadcast_to(row, L.shape[:2])) for row in identity]
-    return jnp.stack(columns, axis=-1)

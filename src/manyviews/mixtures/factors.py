@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln, multigammaln
 
-LOG_2PI = float(np.log(2.0 * np.pi))
+from ..inference.conditional_gaussian import LOG_2PI
+
 GRID = np.linspace(-3.0, 14.0, 500)  # of u = log(β - m + 1)
 
 

@@ -20,9 +20,8 @@ from .draws import (
 )
 from .hierarchy import Components, Hyper, Prior, State, Tables, log_prior, n_normals
 from .indicators import update_indicators
-from .latents import draw_latents
 from .numbers import Tape, normals, split, uniforms
-from .renewal import component_sums, draw_numbers, renewed
+from .renewal import component_sums, draw_latents, draw_numbers, renewed
 from .split_merge import no_move, split_or_merge
 
 

@@ -19,6 +19,8 @@ from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Float, Int
 
+from ..data.patterns import mean_filled
+from ..inference.conditional_gaussian import LOG_2PI
 from .draws import (
     bartlett,
     chi_square_shapes,
@@ -88,7 +90,7 @@ def make_prior(Y: list[Float[np.ndarray, "N _"]], tau: float, ridge: float) -> P
     """The sample moments of every view, with a ridge that keeps Σ_y regular."""
     views = []
     for table in Y:
-        filled = np.where(np.isnan(table), np.nanmean(table, axis=0), table)
+        filled = mean_filled(table)
         covariance = np.atleast_2d(np.cov(filled.T)) + ridge * np.eye(table.shape[1])
         arrays = (filled.mean(axis=0), covariance, np.linalg.inv(covariance))
         views.append(ViewPrior(*(jnp.asarray(array) for array in arrays)))
@@ -101,12 +103,12 @@ def make_prior(Y: list[Float[np.ndarray, "N _"]], tau: float, ridge: float) -> P
 def log_joint(prior: Prior, state: State, Y: Tables) -> Float[Array, ""]:
     """Log p(Y, c, X, all parameters and hyperparameters)."""
     total = log_prior(prior, state)
-    total += -0.5 * jnp.sum(state.x**2) - 0.5 * state.x.size * np.log(2.0 * np.pi)
+    total += -0.5 * jnp.sum(state.x**2) - 0.5 * state.x.size * LOG_2PI
     for own, table in zip(state.components, Y, strict=True):
         residual = table - own.mu[state.c] - jnp.einsum("nmq,nq->nm", own.W[state.c], state.x)
         white = jnp.einsum("nm,nml->nl", residual, own.factor[state.c])
         total += 0.5 * jnp.sum(own.log_det[state.c]) - 0.5 * jnp.sum(white**2)
-        total -= 0.5 * table.size * np.log(2.0 * np.pi)
+        total -= 0.5 * table.size * LOG_2PI
     return total
 
 
@@ -131,7 +133,7 @@ def log_hyper(constants: ViewPrior, hyper: Hyper, tau: Float[Array, ""]) -> Floa
     """Log prior density of one view's hyperparameters."""
     m = len(constants.mean)
     apart = hyper.lam - constants.mean
-    total = -0.5 * apart @ constants.precision @ apart - 0.5 * m * np.log(2.0 * np.pi)
+    total = -0.5 * apart @ constants.precision @ apart - 0.5 * m * LOG_2PI
     total -= 0.5 * jnp.linalg.slogdet(constants.covariance)[1]
     total += log_wishart(hyper.R, jnp.asarray(float(m)), m * constants.covariance)
     total += log_wishart(hyper.C, jnp.asarray(float(m)), m * constants.precision)
@@ -145,7 +147,7 @@ def log_components(own: Components, hyper: Hyper) -> Float[Array, " K"]:
     m, q = own.W.shape[1:]
     apart = own.mu - hyper.lam
     total = -0.5 * jnp.einsum("km,ml,kl->k", apart, hyper.R, apart)
-    total += 0.5 * jnp.linalg.slogdet(hyper.R)[1] - 0.5 * m * np.log(2.0 * np.pi)
+    total += 0.5 * jnp.linalg.slogdet(hyper.R)[1] - 0.5 * m * LOG_2PI
     B = hyper.beta * hyper.C
     total += 0.5 * (hyper.beta - m - 1.0) * own.log_det
     total -= 0.5 * jnp.einsum("ml,klm->k", B, own.precision())

@@ -12,11 +12,10 @@ import numpy as np
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Bool, Float, Int
 
+from ..inference.conditional_gaussian import LOG_2PI
 from .draws import chi_square_shapes, log_chi_square, log_gamma
 from .hierarchy import Components, State, Tables, draw_components, n_normals
 from .numbers import Tape, fast_log, normals, split, uniforms
-
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 def log_likelihood(

@@ -12,11 +12,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp
 
+from ..data.patterns import by_pattern
 from ..errors import FactorisationError
+from ..inference.conditional_gaussian import LOG_2PI, regression
 from ..io import register_record
+from ..linear.closed_form import spans
 
 LARGEST_BLOCK = 4_000_000  # numbers in one temporary array
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 @register_record
@@ -46,12 +48,14 @@ class JointMixture:
     def log_densities(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
         """Log N(y_o | μ_k, C_k) of the observed values of every row, under every component."""
         answer = np.zeros((len(Y), len(self.log_weights)))
-        for seen, rows in patterns(~np.isnan(Y)):
-            whitening = self._whitening(seen)
+        for seen, rows in by_pattern(~np.isnan(Y)):
+            factor = cholesky(self.covariances[:, seen][:, :, seen])
+            inverse = np.linalg.solve(factor, np.broadcast_to(np.eye(seen.sum()), factor.shape))
+            volume = np.sum(np.log(np.diagonal(factor, axis1=1, axis2=2)), axis=1)
             for block in _blocks(rows, self.means.size):
-                white = whitening.apply(Y[block][:, seen])
+                white = self._apart(Y[block], seen) @ inverse.transpose(0, 2, 1)
                 quadratic = np.sum(white**2, axis=-1).T
-                answer[block] = whitening.log_normaliser - 0.5 * quadratic
+                answer[block] = -0.5 * (seen.sum() * LOG_2PI + quadratic) - volume
         return answer
 
     def log_density(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
@@ -60,28 +64,36 @@ class JointMixture:
 
     def responsibilities(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
         """p(k | y_o) of every row."""
-        return _normalised(self.log_weights + self.log_densities(Y))
+        log_weights = self.log_weights + self.log_densities(Y)
+        return np.exp(log_weights - logsumexp(log_weights, axis=1, keepdims=True))
 
     def condition(
         self, Y: Float[np.ndarray, "N D"], wanted: Int[np.ndarray, " E"]
     ) -> Iterator["Conditional"]:
         """p(y_wanted | y_o) in blocks of rows that miss the same columns."""
-        for seen, rows in patterns(~np.isnan(Y)):
-            whitening = self._whitening(seen)
-            cross = self.covariances[:, wanted][:, :, seen]
-            gain = cross @ whitening.inverse_factor.transpose(0, 2, 1)
-            inner = self.covariances[:, wanted[:, None], wanted[None, :]]
-            covariances = inner - gain @ gain.transpose(0, 2, 1)
+        C = self.covariances
+        for seen, rows in by_pattern(~np.isnan(Y)):
+            known, own = C[:, seen], C[:, wanted][:, :, wanted]
+            gain, covariances = regression(known[:, :, seen], known[:, :, wanted], own)
             for block in _blocks(rows, self.means.size):
-                white = whitening.apply(Y[block][:, seen])
-                log_density = whitening.log_normaliser - 0.5 * np.sum(white**2, axis=-1).T
-                means = self.means[:, None, wanted] + white @ gain.transpose(0, 2, 1)
-                yield Conditional(
-                    block,
-                    _normalised(self.log_weights + log_density),
-                    means.transpose(1, 0, 2),
-                    covariances,
-                )
+                moved = self._apart(Y[block], seen) @ gain.transpose(0, 2, 1)
+                means = (self.means[:, None, wanted] + moved).transpose(1, 0, 2)
+                yield Conditional(block, self.responsibilities(Y[block]), means, covariances)
+
+    def conditional_moments(
+        self, Y: Float[np.ndarray, "N D"], wanted: Int[np.ndarray, " E"]
+    ) -> tuple[Float[np.ndarray, "N E"], Float[np.ndarray, "N E E"]]:
+        """Mean and covariance of p(y_wanted | y_o): E[V] + V[E] over components."""
+        mean = np.zeros((len(Y), len(wanted)))
+        covariance = np.zeros((len(Y), len(wanted), len(wanted)))
+        for part in self.condition(Y, wanted):
+            centre = np.einsum("nk,nke->ne", part.weights, part.means)
+            apart = part.means - centre[:, None]
+            weighted = (apart * part.weights[..., None]).transpose(0, 2, 1)
+            mean[part.rows] = centre
+            within = np.tensordot(part.weights, part.covariances, axes=1)
+            covariance[part.rows] = within + weighted @ apart
+        return mean, covariance
 
     def posterior(
         self, Y: Float[np.ndarray, "N D"]
@@ -93,12 +105,12 @@ class JointMixture:
         n_clusters, _, Q = self.loadings.shape
         mean, which = np.zeros((len(Y), n_clusters, Q)), np.zeros(len(Y), int)
         covariances = []
-        for place, (seen, rows) in enumerate(patterns(~np.isnan(Y))):
-            whitening = self._whitening(seen)
-            white_loadings = whitening.inverse_factor @ self.loadings[:, seen]
-            covariances.append(np.eye(Q) - white_loadings.transpose(0, 2, 1) @ white_loadings)
-            white = whitening.apply(Y[rows][:, seen])
-            mean[rows], which[rows] = (white @ white_loadings).transpose(1, 0, 2), place
+        for place, (seen, rows) in enumerate(by_pattern(~np.isnan(Y))):
+            known = self.covariances[:, seen][:, :, seen]
+            gain, left = regression(known, self.loadings[:, seen], np.eye(Q)[None])
+            moved = self._apart(Y[rows], seen) @ gain.transpose(0, 2, 1)
+            mean[rows], which[rows] = moved.transpose(1, 0, 2), place
+            covariances.append(left)
         return mean, np.stack(covariances), which
 
     def latent(
@@ -109,33 +121,26 @@ class JointMixture:
         variance = np.diagonal(covariance, axis1=2, axis2=3)
         return mean, np.sqrt(np.maximum(variance, 0.0))[which]
 
-    def columns(self, chosen: Int[np.ndarray, " E"]) -> "JointMixture":
-        """The marginal mixture of some columns."""
-        return JointMixture(
-            self.log_weights,
-            self.means[:, chosen],
-            self.loadings[:, chosen],
-            self.noise[:, chosen[:, None], chosen[None, :]],
-        )
+    def _apart(
+        self, Y: Float[np.ndarray, "n D"], seen: Bool[np.ndarray, " D"]
+    ) -> Float[np.ndarray, "K n O"]:
+        """y_o - μ_k of every component."""
+        return Y[:, seen] - self.means[:, None, seen]
 
-    def draw(
-        self, n_samples: int, rng: np.random.RandomState
-    ) -> tuple[Float[np.ndarray, "N D"], Int[np.ndarray, " N"]]:
-        """New rows, and the component that each came from."""
-        weights = np.exp(self.log_weights - logsumexp(self.log_weights))
-        chosen = rng.choice(len(weights), size=n_samples, p=weights)
-        factors = cholesky(self.covariances)
-        normal = rng.standard_normal((n_samples, self.means.shape[1]))
-        rows = self.means[chosen] + np.einsum("nde,ne->nd", factors[chosen], normal)
-        return rows, chosen
 
-    def _whitening(self, seen: Bool[np.ndarray, " D"]) -> "_Whitening":
-        inner = self.covariances[:, seen][:, :, seen]
-        factor = cholesky(inner)
-        inverse = np.linalg.solve(factor, np.broadcast_to(np.eye(seen.sum()), inner.shape))
-        log_det = np.sum(np.log(np.diagonal(factor, axis1=1, axis2=2)), axis=1)
-        offset = np.einsum("kde,ke->kd", inverse, self.means[:, seen])
-        return _Whitening(inverse, offset, -0.5 * seen.sum() * LOG_2PI - log_det)
+def from_views(
+    weights: Float[np.ndarray, " K"],
+    views: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]],
+) -> JointMixture:
+    """A mixture from the means, loadings and noise of every view's components."""
+    means, loadings, blocks = zip(*views, strict=True)
+    width = sum(block.shape[1] for block in blocks)
+    noise = np.zeros((len(weights), width, width))
+    for part, block in zip(spans([block.shape[1] for block in blocks]), blocks, strict=True):
+        noise[:, part, part] = block
+    return JointMixture(
+        np.log(weights), np.concatenate(means, axis=1), np.concatenate(loadings, axis=1), noise
+    )
 
 
 def average(mixtures: Sequence[JointMixture]) -> JointMixture:
@@ -158,29 +163,6 @@ class Conditional:
     covariances: Float[np.ndarray, "K E E"]
 
 
-@dataclass(frozen=True)
-class _Whitening:
-    inverse_factor: Float[np.ndarray, "K d d"]
-    offset: Float[np.ndarray, "K d"]
-    log_normaliser: Float[np.ndarray, " K"]
-
-    def apply(self, y: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "K n d"]:
-        """L_k⁻¹ (y - μ_k)."""
-        return y @ self.inverse_factor.transpose(0, 2, 1) - self.offset[:, None]
-
-
-def patterns(
-    observed: Bool[np.ndarray, "N D"],
-) -> Iterator[tuple[Bool[np.ndarray, " D"], Int[np.ndarray, " n"]]]:
-    """Every pattern of observed columns, with the rows that have it."""
-    if observed.all():
-        yield np.ones(observed.shape[1], dtype=bool), np.arange(len(observed))
-        return
-    kinds, which = np.unique(observed, axis=0, return_inverse=True)
-    for place, seen in enumerate(kinds):
-        yield seen, np.flatnonzero(which.ravel() == place)
-
-
 def cholesky(matrices: Float[np.ndarray, "K d d"]) -> Float[np.ndarray, "K d d"]:
     """Factors of all covariances, or an error that says which one is singular."""
     try:
@@ -193,10 +175,6 @@ def cholesky(matrices: Float[np.ndarray, "K d d"]) -> Float[np.ndarray, "K d d"]
                     "regularisation, or use fewer components"
                 ) from None
         raise
-
-
-def _normalised(log_weights: Float[np.ndarray, "N K"]) -> Float[np.ndarray, "N K"]:
-    return np.exp(log_weights - logsumexp(log_weights, axis=1, keepdims=True))
 
 
 def _blocks(rows: Int[np.ndarray, " n"], per_row: int) -> Iterator[Int[np.ndarray, " b"]]:

@@ -11,10 +11,10 @@ from ..errors import ConvergenceWarning, DataError, OptionError
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..options import count, number, one_of
-from .em import fit_em
-from .engine import MixtureEngine
+from .cluster_starts import kmeans_labels, local_pcca
+from .mixture_em import fit_em
+from .mixture_engine import MixtureEngine
 from .model import OPTIONS, MixtureModel
-from .starts import kmeans_labels, local_pcca
 
 SMALLEST_RIDGE = 1e-9
 
@@ -132,13 +132,7 @@ class MixturePCCA(MixtureModel):
             )  # fmt: skip
         objectives = [trace[-1] for _, trace, _ in results]
         mixture, trace, converged = results[int(np.argmax(objectives))]
-        info = FitInfo(
-            bound_trace=np.array(trace),
-            seconds=time.perf_counter() - began,
-            converged=converged,
-            n_evaluations=len(trace),
-            restart_bounds=[float(objective) for objective in objectives],
-        )
+        info = FitInfo.of_trace(trace, time.perf_counter() - began, converged, objectives)
         self._adopt(MixtureEngine(tuple(tables), mixture), info, trace[-1], len(trace) - 1)
         self.objective_ = trace[-1]
         self.labels_ = mixture.responsibilities(Y).argmax(axis=1)

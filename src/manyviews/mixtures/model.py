@@ -13,8 +13,8 @@ from ..errors import DataError, OptionError
 from ..options import SEED, Options, count, number, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names, known_views
-from .engine import MixtureEngine
 from .joint import JointMixture
+from .mixture_engine import MixtureEngine
 
 OPTIONS: Options = {
     "n_components": (count(),),

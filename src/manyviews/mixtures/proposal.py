@@ -15,12 +15,11 @@ import numpy as np
 from jax.scipy.linalg import block_diag, cho_solve, solve_triangular
 from jaxtyping import Array, Float
 
+from ..inference.conditional_gaussian import LOG_2PI
 from . import conditionals as given
 from .draws import wishart_factor
 from .hierarchy import Components, Hyper, log_wishart_constant
 from .renewal import Numbers
-
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 Parts = tuple[Components, ...]  # one component: an entry per view, without a K axis
 Sums = tuple[given.Sums, ...]

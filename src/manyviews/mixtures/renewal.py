@@ -1,11 +1,13 @@
-"""A component's parameters drawn anew given its samples: one Gibbs step for μ, A and W in turn."""
+"""Gibbs steps: μ, A and W of a component given its samples, and x given the components."""
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Float, Int
 
+from ..linalg import map_factorising
 from . import conditionals as given
 from .draws import (
     bartlett,
@@ -15,7 +17,7 @@ from .draws import (
     log_gamma,
     wishart_factor,
 )
-from .hierarchy import Components, Hyper, n_normals
+from .hierarchy import Components, Hyper, Tables, n_normals
 from .numbers import Tape, normals, split
 
 
@@ -69,3 +71,26 @@ def renewed(numbers: Numbers, old: Components, sums: given.Sums, hyper: Hyper) -
     factor, log_det = wishart_factor(numbers.T, wishart.inverse_scale)
     W = given.loadings_given_rest(sums, mu, factor @ factor.T, hyper).draw(numbers.loadings)
     return Components(mu, factor, log_det, W)
+
+
+def draw_latents(
+    components: tuple[Components, ...],
+    c: Int[Array, " N"],
+    Y: Tables,
+    normal: Float[Array, "N q"],
+) -> Float[Array, "N q"]:
+    """x_n given its component and all of its views, from standard normal numbers."""
+    precision, gains = given.latent_given_rest(components)
+    inverse = map_factorising(_inverse_factor, precision, len(precision))[c]
+    linear = sum(
+        jnp.einsum("nmq,nm->nq", gain[c], table - own.mu[c])
+        for gain, table, own in zip(gains, Y, components, strict=True)
+    )
+    half = jnp.einsum("nqr,nr->nq", inverse, linear) + normal
+    return jnp.einsum("nrq,nr->nq", inverse, half)
+
+
+def _inverse_factor(precision: Float[Array, "q q"]) -> Float[Array, "q q"]:
+    """L⁻¹ with LLᵀ the precision."""
+    L = jnp.linalg.cholesky(precision)
+    return solve_triangular(L, jnp.eye(len(L)), lower=True)

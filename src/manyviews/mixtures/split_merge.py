@@ -23,10 +23,9 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .hierarchy import Components, Hyper, State, Tables, log_components
 from .indicators import log_likelihood
-from .latents import draw_latents
 from .numbers import normals, split, uniforms
 from .proposal import Extra, log_proposed, proposed
-from .renewal import Numbers, component_sums, draw_numbers, renewed
+from .renewal import Numbers, component_sums, draw_latents, draw_numbers, renewed
 
 LAUNCH_STEPS = 5
 

@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.stats import wishart
 
+from ..inference.conditional_gaussian import LOG_2PI
 from .factors import (
-    LOG_2PI,
     GammaFactor,
     GaussianFactor,
     GridFactor,

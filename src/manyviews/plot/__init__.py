@@ -1,6 +1,5 @@
 """Pictures of a fitted model: functions that take an axes and return it."""
 
-from ..stacking.picture import draw_comparison
 from .animate import animate_sequence, animate_traversal
 from .density import predictive_density
 from .features import top_features
@@ -21,7 +20,6 @@ __all__ = [
     "calibration",
     "choose_picture",
     "data_overview",
-    "draw_comparison",
     "latent_map",
     "latent_paths",
     "predicted_against_true",

@@ -17,6 +17,7 @@ from ..expectations import Gaussian
 from ..fitted import Engine, Positions, Tables
 from ..fitted.engine import Spread, normalised
 from ..inference.bound import Model
+from ..inference.conditional_gaussian import given_observed
 from ..inference.neighbours import nearest_rows
 from ..inference.point_paths import locate_paths
 from ..inference.point_rows import PointRows, locate_rows
@@ -163,14 +164,12 @@ class PointEngine(Engine):
         if psi is None:
             return mean, variance + np.sum(moves**2, axis=0)
         Psi = np.asarray(psi)
-        spread = np.tile(np.diagonal(Psi), (len(mean), 1))
-        for n, row in enumerate(rows[view]):
-            gone, there = np.flatnonzero(np.isnan(row)), np.flatnonzero(~np.isnan(row))
-            if gone.size and there.size:
-                gain = np.linalg.solve(Psi[np.ix_(there, there)], Psi[np.ix_(there, gone)])
-                mean[n, gone] += (row - mean[n])[there] @ gain
-                spread[n, gone] -= np.sum(Psi[np.ix_(there, gone)] * gain, axis=0)
-                moves[:, n, gone] -= moves[:, n, there] @ gain
+        Y, spread = rows[view], np.tile(np.diagonal(Psi), (len(mean), 1))
+        for part in given_observed(Psi, ~np.isnan(Y)):
+            there, gone = part.there, part.gone
+            mean[gone] += (Y[there] - mean[there]) @ part.gain.T
+            spread[gone] = np.diagonal(part.covariance)
+            moves[:, *gone] -= moves[:, *there] @ part.gain.T
         return mean, variance * np.maximum(spread, 0.0) + np.sum(moves**2, axis=0)
 
     def draw_at(

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import eigh
 
+from ..data.patterns import mean_filled
 from ..errors import DegenerateCovarianceWarning, OptionError
 from ..inference.search import Search
 from ..io import register_record
@@ -222,7 +223,7 @@ def prior_covariance(
     A prior of weight w per sample leaves at least w S₀ / (1 + w) of noise, so at least r.
     """
     there = Y[~np.isnan(Y).all(axis=1)]
-    filled = np.where(np.isnan(there), np.nanmean(there, axis=0), there)
+    filled = mean_filled(there)
     D = Y.shape[1]
     least = ridge_of(filled, LEAST_RIDGE)
     r = sparing_ridge(filled) if isinstance(ridge, str) else max(ridge_of(filled, ridge), least)

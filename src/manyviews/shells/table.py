@@ -9,6 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import Scaling, When, as_when, check_training_columns, check_values
+from ..data.alignment import unmasked
 from ..fitted.explain import variance_explained
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, refuse_both
 
@@ -222,7 +223,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
 
     def _check(self, X: Any, reset: bool, empty_rows: bool) -> Float[np.ndarray, "N D"]:
         Y = validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_all_finite=False,
+            self, unmasked(X), reset=reset, dtype=np.float64, ensure_all_finite=False,
             ensure_min_samples=MIN_SAMPLES if reset else 1,
         )  # fmt: skip
         rows = X.index if isinstance(X, pd.DataFrame) else None

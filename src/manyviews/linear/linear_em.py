@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
 
 from .._runtime import single_threaded_blas
-from ..fitted import Positions
+from ..data.patterns import find_patterns
+from ..fitted import Positions, Tables
+from ..inference.diagnostics import settled
 from .emission import CorrelatedNoise, Emission, IndependentNoise, second_moments
-from .gaussian import LinearGaussian, independent
-from .patterns import Tables, distinct, find_patterns, members
+from .linear_gaussian import LinearGaussian, independent
 
 PATIENCE = 5  # iterations whose gains must all be small
 
@@ -62,18 +63,14 @@ def expectation_maximisation(
     rows = [np.flatnonzero(~np.isnan(Y).all(axis=1)) for Y in tables]
     weights = [len(r) * ridge for r, ridge in zip(rows, ridges or [0.0] * len(rows), strict=True)]
     result = EMResult(start)
-    calm = 0
     for _ in range(max_iter + 1):
         model = result.model
         q, density = model.infer(tables, patterns)
         objective = float(density.sum()) - 0.5 * _penalty(model, weights)
         result.trace.append(objective)
-        if len(result.trace) > 1:
-            gain = objective - result.trace[-2]
-            calm = calm + 1 if gain < tol * n_values else 0
-            if calm >= PATIENCE:
-                result.converged = True
-                break
+        if settled(np.diff(result.trace[-PATIENCE - 1 :]), tol * n_values, PATIENCE):
+            result.converged = True
+            break
         result.model = _maximise(tables, model, q, rows, weights, shared_variance, floor)
     result.seconds = time.perf_counter() - began
     return result
@@ -116,10 +113,8 @@ def _maximise(
 
 def _absorb(view: Emission, centre: np.ndarray, L: np.ndarray) -> Emission:
     """X ~ N(centre, LLᵀ) made standard."""
-    W, mean = view.loadings @ L, view.mean + view.loadings @ centre
-    if isinstance(view, IndependentNoise):
-        return independent(W, mean, view.variance)
-    return CorrelatedNoise(W, mean, view.covariance)
+    W = view.loadings
+    return replace(view, loadings=W @ L, mean=view.mean + W @ centre)
 
 
 def _independent_step(
@@ -162,17 +157,13 @@ def _correlated_step(
     X = np.hstack([q.mean[rows], np.ones((len(rows), 1))])
     own = np.zeros((D, Q + 1))
     squares = weight * np.eye(D)
-    first, index = distinct(~np.isnan(filled))
-    for example, places in zip(first, members(index, len(first)), strict=True):
-        lost = np.isnan(filled[example])
-        if not lost.any():
-            continue
-        B, G, rest = view.conditional(~lost)
-        known = filled[np.ix_(places, ~lost)] - view.mean[~lost]
-        filled[np.ix_(places, lost)] = view.mean[lost] + known @ B.T + X[places, :Q] @ G.T
+    for part, G in view.conditionals(filled):
+        places, lost = part.rows, part.lost
+        apart = filled[part.there] - view.mean[part.seen]
+        filled[part.gone] = view.mean[lost] + apart @ part.gain.T + X[places, :Q] @ G.T
         V = q.covariance[q.kind[rows[places]]].sum(axis=0)
         own[lost, :Q] += G @ V
-        squares[np.ix_(lost, lost)] += G @ V @ G.T + len(places) * rest
+        squares[np.ix_(lost, lost)] += G @ V @ G.T + len(places) * part.covariance
     T = moments[rows].sum(axis=0).reshape(Q + 1, Q + 1)
     T[:Q, :Q] += extra
     own += filled.T @ X

@@ -6,8 +6,10 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import logsumexp
 
-from .canonical import canonical_pcca, same_view
-from .joint import JointMixture, patterns
+from ..inference.conditional_gaussian import given_observed
+from ..inference.diagnostics import settled
+from ..linear.closed_form import canonical_pcca, same_view
+from .joint import JointMixture
 
 EMPTY = 1e-8  # samples; a component with fewer keeps its parameters
 
@@ -48,7 +50,7 @@ def fit_em(
         moments = expected_moments(mixture, Y)
         penalty = 0.5 * regularisation * _trace_of_inverses(mixture) if regularisation else 0.0
         trace.append(moments.log_likelihood - penalty)
-        if len(trace) > 1 and trace[-1] - trace[-2] < tol * len(Y):
+        if settled(np.diff(trace[-2:]), tol * len(Y)):
             return mixture, trace, True
         if len(trace) <= max_iter:
             mixture = maximise(moments, mixture, sizes, blocks, closed_form, regularisation)
@@ -63,21 +65,18 @@ def expected_moments(mixture: JointMixture, Y: Float[np.ndarray, "N D"]) -> Mome
     n_clusters, n_columns = mixture.means.shape
     first = np.zeros((n_clusters, n_columns))
     second = np.zeros((n_clusters, n_columns, n_columns))
-    for seen, rows in patterns(~np.isnan(Y)):
-        own = share[rows]
-        if seen.all():
-            first += own.T @ Y[rows]
-            second += np.einsum("nk,nd,ne->kde", own, Y[rows], Y[rows], optimize=True)
-            continue
-        lost = np.flatnonzero(~seen)
-        for part in mixture.condition(Y[rows], lost):
-            weights = own[part.rows]
-            for k in range(n_clusters):
-                filled = Y[rows][part.rows]
-                filled[:, lost] = part.means[:, k]
-                first[k] += weights[:, k] @ filled
-                second[k] += (filled * weights[:, k, None]).T @ filled
-                second[k][np.ix_(lost, lost)] += weights[:, k].sum() * part.covariances[k]
+    observed = ~np.isnan(Y)
+    whole = observed.all(axis=1)
+    first += share[whole].T @ Y[whole]
+    second += np.einsum("nk,nd,ne->kde", share[whole], Y[whole], Y[whole], optimize=True)
+    for part in given_observed(mixture.covariances, observed):
+        for k in range(n_clusters):
+            weights, filled, mean = share[part.rows, k], Y[part.rows], mixture.means[k]
+            apart = filled[:, part.seen] - mean[part.seen]
+            filled[:, part.lost] = mean[part.lost] + apart @ part.gain[k].T
+            first[k] += weights @ filled
+            second[k] += (filled * weights[:, None]).T @ filled
+            second[k][np.ix_(part.lost, part.lost)] += weights.sum() * part.covariance[k]
     return Moments(float(total.sum()), share.sum(axis=0), first, second)
 
 

@@ -1,15 +1,15 @@
 """The linear-Gaussian model that the whole family shares (001 §2.2.1)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
 
-from ..fitted import Positions
+from ..data.patterns import Patterns, find_patterns
+from ..fitted import Positions, Tables
 from ..io import register_record
 from .emission import Emission, IndependentNoise
-from .patterns import Patterns, Tables, find_patterns
 
 
 @register_record
@@ -62,7 +62,8 @@ class LinearGaussian:
 
     def rotated(self, R: Float[np.ndarray, "Q Q2"]) -> "LinearGaussian":
         """The same model with x = R x', R orthogonal (loadings must be points)."""
-        return LinearGaussian(tuple(_with_loadings(v, v.loadings @ R) for v in self.views))
+        assert all(getattr(view, "spread", None) is None for view in self.views)
+        return LinearGaussian(tuple(replace(v, loadings=v.loadings @ R) for v in self.views))
 
     def canonical(self) -> "LinearGaussian":
         """Rotated so that Σ_k WᵀΨ⁻¹W is diagonal and falls; the largest loading is positive.
@@ -72,15 +73,13 @@ class LinearGaussian:
         information = sum(v.loadings.T @ v.precision_form() for v in self.views)
         R = np.linalg.eigh(0.5 * (information + information.T))[1][:, ::-1]
         stacked = np.vstack([v.loadings for v in self.views]) @ R
-        largest = np.take_along_axis(stacked, np.abs(stacked).argmax(axis=0)[None], axis=0)[0]
-        return self.rotated(R * np.where(largest < 0, -1.0, 1.0))
+        return self.rotated(R * column_signs(stacked))
 
 
-def _with_loadings(view: Emission, loadings: Float[np.ndarray, "D Q"]) -> Emission:
-    if isinstance(view, IndependentNoise):
-        assert view.spread is None
-        return IndependentNoise(loadings, view.mean, view.variance, view.log_variance)
-    return type(view)(loadings, view.mean, view.covariance)
+def column_signs(A: Float[np.ndarray, "D Q"]) -> Float[np.ndarray, " Q"]:
+    """Signs that make the largest entry of every column positive."""
+    largest = np.take_along_axis(A, np.abs(A).argmax(axis=0)[None], axis=0)[0]
+    return np.where(largest < 0, -1.0, 1.0)
 
 
 def independent(

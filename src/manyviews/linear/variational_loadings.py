@@ -1,19 +1,13 @@
-"""Variational factor analysis with a relevance for every view and factor (000 §2; Klami 2015)."""
+"""Uncertain loadings of one view, their relevances and its noise (000 §2; Klami 2015)."""
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln, polygamma
 
-from .._runtime import single_threaded_blas
 from ..fitted import Positions
-from .emission import IndependentNoise, second_moments
-from .gaussian import LinearGaussian
-from .patterns import Tables, find_patterns
-from .rotation import best_rotation
-from .small_inverses import small_inverses
+from .emission import IndependentNoise
 
 SHAPE, RATE = 1e-6, 1e-6
 """Gamma prior of precisions: flat, on data scaled to about unit variance."""
@@ -23,10 +17,7 @@ LEAST_NOISE = 1e-3
 few values can be fitted exactly, and its likelihood is then without limit."""
 
 MOST_ALIKE = 1e4  # largest shape of the prior that the columns' noise precisions share
-
-ROTATED_EVERY = 5  # iterations, after the first few
-PATIENCE = 5  # iterations whose gains must all be small
-NEGLIGIBLE = 1e-7  # share of a view's variance below which a factor is dropped
+CHUNK = 512  # small matrices that fit into cache together
 
 
 @dataclass
@@ -146,134 +137,6 @@ class Loadings:
         )
 
 
-@dataclass
-class VariationalResult:
-    """The model, and what happened: the bound after every iteration."""
-
-    model: LinearGaussian
-    bounds: list[float] = field(default_factory=list)
-    converged: bool = False
-    seconds: float = 0.0
-
-
-@single_threaded_blas()
-def variational_factors(
-    tables: Tables,
-    start: Float[np.ndarray, "N Q"],
-    *,
-    shared_noise: bool = False,
-    max_iter: int = 1000,
-    tol: float = 1e-5,
-    prune: bool = True,
-    rotate: bool = True,
-) -> VariationalResult:
-    """Maximise the bound of y_k = W_k x + μ_k + e_k over q(x) q(W, μ) q(α) q(τ).
-
-        x_n ~ N(0, I),   w_dq ~ N(0, 1/α_kq),   α_kq, τ ~ Gamma,   e_nd ~ N(0, 1/τ_d).
-
-    A factor that view k does not need gets a large α_kq, and its loadings vanish there: it is
-    shared by the views that keep it. The noise precisions of a view's columns have a Gamma
-    prior in common whose parameters are learnt, so that few rows suffice. Every update is
-    exact coordinate ascent; in between, factors are rotated to where the bound is highest,
-    without which they stay mixed for thousands of iterations. Missing values and views drop
-    out of the sums.
-
-    Parameters
-    ----------
-    start
-        Initial means of x.
-    shared_noise
-        One precision τ for all columns of a view (as in Bayesian PCA).
-    tol
-        Converged when five iterations in turn gain less than this many nats per observed value.
-    """
-    began = time.perf_counter()
-    N, Q = start.shape
-    patterns = find_patterns(tables)
-    n_values = sum(int((~np.isnan(Y)).sum()) for Y in tables)
-    views = [Loadings.start(Y, Q, shared_noise) for Y in tables]
-    q = Positions(start, 0.1 * np.eye(Q)[None], np.zeros(N, int))
-    result = VariationalResult(LinearGaussian(()))
-    calm = 0
-    for iteration in range(max_iter + 1):
-        moments = second_moments(q)
-        for view in views:
-            view.update(q, moments)
-        dropped = prune and _drop(views, q)
-        if rotate and (iteration < 10 or iteration % ROTATED_EVERY == 0):
-            _rotate(views, q, N)
-        result.model = LinearGaussian(tuple(view.emission() for view in views))
-        q, density = result.model.infer(tables, patterns)
-        bound = float(density.sum()) - sum(view.divergence() for view in views)
-        result.bounds.append(bound)
-        if iteration and not dropped:
-            calm = calm + 1 if bound - result.bounds[-2] < tol * n_values else 0
-            if calm >= PATIENCE:
-                result.converged = True
-                break
-    result.model = _sorted(result.model)
-    result.seconds = time.perf_counter() - began
-    return result
-
-
-def _rotate(views: list[Loadings], q: Positions, n_samples: int) -> None:
-    """Rotate the loadings; q(x), which follows from them, is inferred next."""
-    Q = q.mean.shape[1]
-    if views[0].mean.shape[1] != Q + 1:
-        return  # factors have just been dropped: q(x) has them still
-    counts = np.bincount(q.kind, minlength=len(q.covariance))
-    spread = q.mean.T @ q.mean + np.tensordot(counts.astype(float), q.covariance, axes=1)
-    powers = [view.power()[:Q, :Q] for view in views]
-    sizes = [len(view.mean) for view in views]
-    R = best_rotation(spread, powers, sizes, n_samples, (SHAPE, RATE))
-    for view in views:
-        view.transform(R)
-
-
-def _drop(views: list[Loadings], q: Positions) -> bool:
-    """Leave out factors that no view has a use for; one always stays."""
-    scale = np.mean(q.mean**2, axis=0)
-    shares = np.stack(
-        [
-            scale * np.sum(v.mean[:, :-1] ** 2, axis=0) / max(float(np.sum(v.values**2)), 1e-300)
-            * len(v.values)
-            for v in views
-        ]
-    ).max(axis=0)  # fmt: skip
-    keep = shares > NEGLIGIBLE
-    if not keep.any():
-        keep[np.argmax(shares)] = True
-    if keep.all():
-        return False
-    for view in views:
-        view.transform(np.eye(len(keep))[:, keep])
-    return True
-
-
-def _sorted(model: LinearGaussian) -> LinearGaussian:
-    """Factors by the variance they explain, the largest loading positive."""
-    shares = sum(
-        np.sum(v.loadings**2, axis=0) / np.sum(v.loadings**2 + v.variance[:, None]).clip(1e-300)
-        for v in model.views
-    )
-    order = np.argsort(-shares, kind="stable")
-    stacked = np.vstack([v.loadings for v in model.views])[:, order]
-    largest = np.take_along_axis(stacked, np.abs(stacked).argmax(axis=0)[None], axis=0)[0]
-    sign = np.append(np.where(largest < 0, -1.0, 1.0), 1.0)
-    full = np.append(order, len(order))
-    views = []
-    for v in model.views:
-        assert isinstance(v, IndependentNoise)
-        assert v.spread is not None
-        spread = v.spread[:, full][:, :, full] * sign[:, None] * sign
-        views.append(
-            IndependentNoise(
-                v.loadings[:, order] * sign[:-1], v.mean, v.variance, v.log_variance, spread
-            )
-        )
-    return LinearGaussian(tuple(views))
-
-
 def gamma_divergence(
     shape: Float[np.ndarray, " M"], rate: Float[np.ndarray, " M"], prior: tuple[float, float]
 ) -> Float[np.ndarray, " M"]:
@@ -302,3 +165,26 @@ def fitted_gamma(
         a = 1.0 / (1.0 / a + (gap - np.log(a) + digamma(a)) / (a**2 * -slope))
     a = float(np.clip(a, SHAPE, MOST_ALIKE))
     return a, a * max(1.0 / float(mean.mean()), floor)
+
+
+def small_inverses(
+    A: Float[np.ndarray, "D M M"],
+) -> tuple[Float[np.ndarray, "D M M"], Float[np.ndarray, " D"]]:
+    """All inverses and log determinants, by elimination of all matrices at once.
+
+    LAPACK, called one small matrix at a time, spends its time on being called.
+    """
+    D, M, _ = A.shape
+    inverses, volumes = np.empty_like(A), np.zeros(D)
+    for begin in range(0, D, CHUNK):
+        here = slice(begin, begin + CHUNK)
+        B = A[here].transpose(1, 2, 0).copy()
+        for k in range(M):
+            pivot = B[k, k].copy()
+            volumes[here] += np.log(pivot)
+            row, column = B[k] / pivot, B[:, k].copy()
+            B -= column[:, None] * row[None]
+            B[k], B[:, k] = row, -column / pivot
+            B[k, k] = 1.0 / pivot
+        inverses[here] = B.transpose(2, 0, 1)
+    return inverses, volumes

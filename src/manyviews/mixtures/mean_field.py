@@ -9,16 +9,17 @@ optimised factor by factor; every step raises the bound. The thesis names it as 
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import betaln, digamma, logsumexp
 
+from ..inference.diagnostics import settled
+from ..linear.closed_form import spans
+from .cluster_starts import kmeans_labels, local_pcca
 from .factors import GammaFactor
 from .hierarchy import Prior
-from .joint import JointMixture, average
-from .starts import kmeans_labels, local_pcca
+from .joint import JointMixture, average, from_views
 from .view_factors import ViewFactors
 
 PREDICTIVE_DRAWS = 30
@@ -55,14 +56,14 @@ class Posterior:
         place = np.argsort(order)
         self.r = np.eye(n_sticks)[place[labels]]
         self.alpha = GammaFactor(1.0, 1.0)
-        edges = np.cumsum([0, *(table.shape[1] for table in Y)])
+        spread = spans([table.shape[1] for table in Y])
         self.views = []
-        for view, (a, b) in enumerate(pairwise(edges)):
+        for view, part in enumerate(spread):
             self.views.append(
                 ViewFactors(
                     prior.views[view], float(prior.tau), n_sticks,
                     [int(k) if k < len(local.means) else None for k in order],
-                    local.means[:, a:b], local.loadings[:, a:b], local.noise[:, a:b, a:b], rng,
+                    local.means[:, part], local.loadings[:, part], local.noise[:, part, part], rng,
                 )
             )  # fmt: skip
         self.update_sticks()
@@ -149,7 +150,7 @@ def fit_variational(
         converged = False
         while len(bounds) < max_iter and not converged:
             bounds.append(posterior.iterate())
-            converged = len(bounds) > 1 and bounds[-1] - bounds[-2] < tol * len(joined)
+            converged = settled(np.diff(bounds[-2:]), tol * len(joined))
         if bounds[-1] > best_bounds[-1]:
             best, best_bounds, best_converged = posterior, bounds, converged
     assert best is not None
@@ -159,29 +160,27 @@ def fit_variational(
 
 
 def _plug_in(posterior: Posterior, used: Int[np.ndarray, " u"]) -> JointMixture:
-    parts = [[(v.mu[t].mean, v.W[t].mean, np.linalg.inv(v.A[t].mean)) for t in used]
-             for v in posterior.views]  # fmt: skip
-    return _assembled(posterior.mean_weights()[used], parts)
+    views = [
+        _stacked([(v.mu[t].mean, v.W[t].mean, np.linalg.inv(v.A[t].mean)) for t in used])
+        for v in posterior.views
+    ]
+    weights = posterior.mean_weights()[used]
+    return from_views(weights / weights.sum(), views)
 
 
 def _predictive(posterior: Posterior, rng: np.random.RandomState) -> JointMixture:
     """The mean over draws of the parameters from q; tiny sticks are left out."""
     weights = posterior.mean_weights()
     used = np.flatnonzero(weights > SMALLEST_WEIGHT)
+    weights = weights[used] / weights[used].sum()
     drawn = []
     for _ in range(PREDICTIVE_DRAWS):
-        parts = [[view.draw(int(t), rng) for t in used] for view in posterior.views]
-        drawn.append(_assembled(weights[used] / weights[used].sum(), parts))
+        views = [_stacked([view.draw(int(t), rng) for t in used]) for view in posterior.views]
+        drawn.append(from_views(weights, views))
     return average(drawn)
 
 
-def _assembled(weights: Float[np.ndarray, " k"], views: list) -> JointMixture:
-    means = np.concatenate([np.stack([part[0] for part in view]) for view in views], axis=1)
-    loadings = np.concatenate([np.stack([part[1] for part in view]) for view in views], axis=1)
-    noise = np.zeros((len(weights), means.shape[1], means.shape[1]))
-    start = 0
-    for view in views:
-        stop = start + view[0][2].shape[0]
-        noise[:, start:stop, start:stop] = np.stack([part[2] for part in view])
-        start = stop
-    return JointMixture(np.log(weights / weights.sum()), means, loadings, noise)
+def _stacked(sticks: list[tuple]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """μ, W and Ψ of several sticks."""
+    mu, W, noise = zip(*sticks, strict=True)
+    return np.stack(mu), np.stack(W), np.stack(noise)

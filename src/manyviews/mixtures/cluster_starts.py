@@ -4,7 +4,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.cluster import KMeans
 
-from .canonical import canonical_pcca
+from ..data.patterns import mean_filled
+from ..linear.closed_form import canonical_pcca
 from .joint import JointMixture
 
 OWN_WEIGHT = 0.9  # of a cluster's covariance beside that of all samples, which keeps it regular
@@ -16,8 +17,7 @@ def kmeans_labels(
     """One run of k-means on all columns, missing values at their column's mean."""
     if n_clusters == 1:
         return np.zeros(len(Y), dtype=int)
-    filled = _filled(Y)
-    return KMeans(n_clusters, n_init=1, random_state=rng).fit_predict(filled)
+    return KMeans(n_clusters, n_init=1, random_state=rng).fit_predict(mean_filled(Y))
 
 
 def local_pcca(
@@ -28,7 +28,7 @@ def local_pcca(
     ridge: float,
 ) -> JointMixture:
     """One PCCA per cluster of the labels."""
-    filled = _filled(Y)
+    filled = mean_filled(Y)
     overall = np.cov(filled.T, bias=True)
     overall = np.atleast_2d(overall) + ridge * np.eye(Y.shape[1])
     n_clusters = int(labels.max()) + 1
@@ -46,7 +46,3 @@ def local_pcca(
     return JointMixture(
         np.log(counts / counts.sum()), np.stack(means), np.stack(loadings), np.stack(noise)
     )
-
-
-def _filled(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
-    return np.where(np.isnan(Y), np.nanmean(Y, axis=0), Y)

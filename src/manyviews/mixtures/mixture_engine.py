@@ -13,7 +13,9 @@ from ..fitted import Engine, Positions, Tables
 from ..fitted.engine import Spread, normalised
 from ..io import register_record
 from .joint import JointMixture, cholesky
-from .predictive import group_modes, mixture_moments
+
+CLOSE = 4.0  # squared distance in standard deviations below which two components share a mode
+NEGLIGIBLE = 1e-6  # share of the heaviest component
 
 
 @register_record
@@ -86,7 +88,7 @@ class MixtureEngine(Engine):
         self, view: int, rows: Tables, q: Positions
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         """The conditional mixture given all that is known, the view's own values included."""
-        mean, covariance = mixture_moments(self.mixture, np.hstack(rows), self.span(view))
+        mean, covariance = self.mixture.conditional_moments(np.hstack(rows), self.span(view))
         variance = np.diagonal(covariance, axis1=1, axis2=2)
         return mean, np.maximum(variance, 0.0)  # of what is known, zero but for rounding
 
@@ -162,3 +164,44 @@ class MixtureEngine(Engine):
             noise = source.noise[k][np.ix_(span, span)]
             found.append((part, source.loadings[k][span], source.means[k][span], noise))
         return found
+
+
+def group_modes(
+    shares: Float[np.ndarray, "N K"],
+    centres: Float[np.ndarray, "N K E"],
+    variances: Float[np.ndarray, "N K E"],
+    n_modes: int,
+) -> tuple[Float[np.ndarray, "N S"], Float[np.ndarray, "N S E"], Float[np.ndarray, "N S E"]]:
+    """Group the components of every row around the heaviest; two normals make one mode below 2σ.
+
+    Returns weights, means and variances, the heaviest mode first; rows with fewer modes have
+    weight zero in the rest.
+    """
+    n_rows, _, E = centres.shape
+    weights = np.zeros((n_rows, n_modes))
+    means, spreads = np.zeros((n_rows, n_modes, E)), np.zeros((n_rows, n_modes, E))
+    for row, (share, centre, variance) in enumerate(zip(shares, centres, variances, strict=True)):
+        groups = []
+        left = share > NEGLIGIBLE * share.max()
+        while left.any():
+            top = np.argmax(np.where(left, share, -1.0))
+            apart = np.mean((centre - centre[top]) ** 2 / variance[top], axis=1)
+            near = left & (apart < CLOSE)
+            groups.append(_pooled(share[near], centre[near], variance[near]))
+            left &= ~near
+        groups.sort(key=lambda group: -group[0])
+        for place, group in enumerate(groups[:n_modes]):
+            weights[row, place], means[row, place], spreads[row, place] = group
+    used = max(1, int((weights > 0).any(axis=0).sum()))
+    return weights[:, :used], means[:, :used], spreads[:, :used]
+
+
+def _pooled(
+    share: Float[np.ndarray, " k"],
+    centres: Float[np.ndarray, "k E"],
+    variances: Float[np.ndarray, "k E"],
+) -> tuple[float, Float[np.ndarray, " E"], Float[np.ndarray, " E"]]:
+    total = float(share.sum())
+    inner = share / total
+    centre = inner @ centres
+    return total, centre, inner @ (variances + (centres - centre) ** 2)

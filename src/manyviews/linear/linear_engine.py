@@ -17,7 +17,7 @@ from ..fitted import Engine, Positions, Tables
 from ..fitted.engine import Spread, normalised
 from ..inference.independence import independent_share
 from ..io import register_record
-from .gaussian import LinearGaussian
+from .linear_gaussian import LinearGaussian
 
 
 @register_record

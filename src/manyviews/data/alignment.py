@@ -35,16 +35,6 @@ class Aligned:
     samples: list[Any]
     labelled: bool
 
-    def select(self, names: Sequence[str]) -> "Aligned":
-        """Some of the views, in the given order."""
-        places = [self.names.index(name) for name in names]
-        return replace(
-            self,
-            names=tuple(names),
-            tables=tuple(self.tables[p] for p in places),
-            columns=tuple(self.columns[p] for p in places),
-        )
-
     def one_per_column(self) -> "Aligned":
         """Every column as a view of its own, named after it (and its view, if several)."""
         names, tables, columns = [], [], []
@@ -144,7 +134,11 @@ def _named(data: Any) -> dict[str, Any]:
     if is_mudata(data):
         return {str(name): _from_anndata(part) for name, part in data.mod.items()}
     if isinstance(data, Mapping) and not sparse.issparse(data):
-        return {str(name): table for name, table in data.items()}
+        named = {str(name): table for name, table in data.items()}
+        if len(named) < len(dict(data)):
+            twice = next(name for name in dict(data) if not isinstance(name, str))
+            raise DataError(f"two views have the name '{twice}', one as a text: rename one of them")
+        return named
     if isinstance(data, list | tuple):
         return {f"view{i}": table for i, table in enumerate(data, start=1)}
     if hasattr(data, "obs_names"):
@@ -181,7 +175,7 @@ def _table(name: str, given: Any) -> pd.DataFrame:
 
 
 def _array_frame(name: str, given: Any) -> pd.DataFrame:
-    array = np.asarray(given)
+    array = np.asarray(unmasked(given))
     if array.ndim != 2:
         advice = "; reshape a single column with [:, None]" if array.ndim == 1 else ""
         raise DataError(
@@ -190,12 +184,25 @@ def _array_frame(name: str, given: Any) -> pd.DataFrame:
         )
     if array.dtype.kind == "c":
         raise DataError(f"view {name!r} holds complex numbers: give real and imaginary parts")
+    if array.dtype.kind in "mM":
+        raise DataError(f"view {name!r} holds dates: give them as times, or as numbers")
     if array.dtype.kind not in "fiub":
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as wrong:
             raise DataError(f"view {name!r} is not numeric: {wrong}") from wrong
     return pd.DataFrame(array)
+
+
+def unmasked(given: Any) -> Any:
+    """A masked array with NaN where it is masked; everything else as it is."""
+    if not isinstance(given, np.ma.MaskedArray):
+        return given
+    if given.dtype.kind in "fiub":
+        return np.ma.filled(given.astype(np.float64), np.nan)
+    if np.ma.getmaskarray(given).any():
+        raise DataError(f"values of type {given.dtype} are masked, which only numbers can be")
+    return given.data
 
 
 def _plain(table: pd.DataFrame) -> Float[np.ndarray, "N D"]:

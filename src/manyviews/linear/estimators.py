@@ -1,4 +1,4 @@
-"""What the fits of the linear models share: options, checks, and the record of a fit."""
+"""What the linear estimators share: options, checks, the end of a fit, loadings of a table."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ConvergenceWarning, OptionError
+from ..fitted import Tables
 from ..inference.diagnostics import FitInfo
 from ..options import BY_VIEW, NONE, SEED, Options, count, number, one_of
-from .engine import LinearEngine
-from .gaussian import LinearGaussian
-from .patterns import Tables
+from ..shells import TableModel
+from .linear_engine import LinearEngine
+from .linear_gaussian import LinearGaussian
 
 NOISE_FLOOR = 1e-6  # of a view's variance
 
@@ -66,17 +68,29 @@ def refuse_thin_columns(
         )
 
 
-def fit_info(
-    trace: Sequence[float],
-    seconds: float,
-    converged: bool,
-    restart_bounds: Sequence[float] | None = None,
-) -> FitInfo:
-    """The record of a fit."""
-    return FitInfo(
-        bound_trace=np.array(trace, dtype=float),
-        seconds=seconds,
-        converged=converged,
-        n_evaluations=len(trace),
-        restart_bounds=[float(b) for b in restart_bounds or trace[-1:]],
-    )
+class LinearTable(TableModel):
+    """A linear-Gaussian model of one table."""
+
+    engine_: LinearEngine
+    n_components: int | None
+
+    def _components(self, scaled: Float[np.ndarray, "N D"]) -> int:
+        """The number asked for, or as many as make sense, up to ten."""
+        N, D = scaled.shape
+        if self.n_components is None:
+            return max(1, min(10, D - 1, N - 1))
+        if self.n_components > D:
+            raise OptionError(f"n_components={self.n_components} is more than the {D} columns")
+        return int(self.n_components)
+
+    @property
+    def noise_variance_(self) -> Float[np.ndarray, " D"]:
+        """Noise variance of every column, in the units of the data."""
+        check_is_fitted(self)
+        return self.engine_.model.views[0].variance * self.scaling_.scale**2
+
+    @property
+    def loadings_(self) -> Float[np.ndarray, "D Q"]:
+        """Columns x dimensions, in the units of the data."""
+        check_is_fitted(self)
+        return self.engine_.model.views[0].loadings * self.scaling_.scale[:, None]
