@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.linear_model import RidgeCV
 from sklearn.neighbors import KNeighborsRegressor
 
 from manyviews import MRD, Stack, Views
 from manyviews.linear import GroupFactorAnalysis, ProbabilisticCCA
 from manyviews.stacking import Comparison, ViewRegressor, compare
-from manyviews.stacking.regressions import PartialLeastSquares
 
 from .setting import DataFolderError, Setting
 from .table import Row, summarise
@@ -38,10 +38,11 @@ def methods(problem: Problem) -> dict[str, Any]:
     """Unfitted methods by name; plain regressions have one variance per column."""
     plain = {"marks": False, "heteroscedastic": False}
     target = problem.task.target
+    n_inputs = sum(problem.views[name].shape[1] for name in problem.task.known)
     found = {
         "mean": ViewRegressor("mean", **plain),
         "ridge": ViewRegressor(RidgeCV(np.logspace(-1, 5, 13)), **plain),
-        "PLS": ViewRegressor(PartialLeastSquares((5,)), **plain),
+        "PLS": ViewRegressor(PLSRegression(min(5, n_inputs)), **plain),
         "5-NN": ViewRegressor(KNeighborsRegressor(5), **plain),
         "GP regression": ViewRegressor("gp"),
         "random forest": ViewRegressor("forest"),

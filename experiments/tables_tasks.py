@@ -184,13 +184,11 @@ def formed(table: np.ndarray, form: str) -> np.ndarray:
 
 
 def windows(table: np.ndarray, sequence: np.ndarray, width: int) -> np.ndarray:
-    """Rows with those around them; at the ends of a sequence its first or last row again."""
-    found = []
+    """Rows with those around them; zeros beyond the ends of a sequence."""
+    wide = np.empty((len(table), (2 * width + 1) * table.shape[1]))
     for name in dict.fromkeys(sequence.tolist()):
         own = np.flatnonzero(sequence == name)
-        at = np.arange(len(own))[:, None] + np.arange(-width, width + 1)
-        found.append((own, table[own[np.clip(at, 0, len(own) - 1)]].reshape(len(own), -1)))
-    wide = np.empty((len(table), found[0][1].shape[1]))
-    for own, values in found:
-        wide[own] = values
+        padded = np.pad(table[own], ((width, width), (0, 0)))
+        at = np.arange(len(own))[:, None] + np.arange(2 * width + 1)
+        wide[own] = padded[at].reshape(len(own), -1)
     return wide

@@ -60,7 +60,7 @@ def test_table_sentence_picture_and_json(views):
     assert table.loc[("b", "gp"), "log_density_difference"] == pytest.approx(apart.mean())
     assert table.loc[("b", "gp"), "log_density_difference_se"] == pytest.approx(apart.sem())
     assert table["coverage"].between(0.8, 1.0).all()
-    assert found.sentence.startswith("Use gp: its log density per value is +")
+    assert found.sentence.startswith("Use gp: its log density per value is 0.")
     content = json.loads(found.to_json())
     assert content["reference"] == "ridge"
     assert len(content["table"]) == 6
@@ -73,18 +73,19 @@ def test_table_sentence_picture_and_json(views):
         found.plot(measure="speed")
 
 
-def test_the_sentence_prefers_the_quick_among_equals():
+def test_the_sentence_prefers_the_simple_among_equals():
     rng = np.random.default_rng(0)
     nothing = {"a": rng.normal(size=(50, 3)), "b": rng.normal(size=(50, 2))}
     found = compare(nothing, QUICK, targets="b")
-    assert "no method has found that the views say anything of each other" in found.sentence
+    assert "Use the mean of every column" in found.sentence
     x = rng.normal(size=(80, 3))
     line = {"a": x, "b": x @ rng.normal(size=(3, 2)) + 0.5 * rng.normal(size=(80, 2))}
     twice = {"ridge": "ridge", "again": ViewRegressor("ridge", folds=20), "mean": "mean"}
     found = compare(line, twice, targets="b")
-    seconds = found.table.set_index("method")["seconds"]
-    quick = "ridge" if seconds["ridge"] < seconds["again"] else "again"
-    assert found.sentence.startswith(f"Use {quick}")
+    assert found.sentence.startswith("Use ridge: no method is better")
+    found = compare(line, {**twice, "knn": "knn"}, targets="b", reference="knn")
+    assert found.sentence.startswith(("Use ridge: its log density", "Use again: its log density"))
+    assert "higher than knn's" in found.sentence
 
 
 def test_a_second_call_fits_nothing(views, tmp_path, monkeypatch):

@@ -86,7 +86,7 @@ def compare(
     1  ridge   0.32
     2    knn   0.43
     >>> print(found.sentence)
-    Use ridge: nothing is better by more than a standard error.
+    Use ridge: no method is better by more than a standard error.
     """
     given = isinstance(views, Views) and times is None and sequences is None
     data = views if given else Views(views, times=times, sequences=sequences)
