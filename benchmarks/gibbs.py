@@ -13,9 +13,9 @@ import numpy as np
 
 from manyviews._runtime import single_threaded_blas
 from manyviews.mixtures.chains import first_state
-from manyviews.mixtures.cluster_starts import kmeans_labels, local_pcca
 from manyviews.mixtures.gibbs import SweepOptions, run_sweeps
 from manyviews.mixtures.hierarchy import make_prior
+from manyviews.mixtures.mixture_em import kmeans_labels, local_pcca
 from manyviews.mixtures.numbers import as_seed, split
 
 from .report import Report

@@ -1,4 +1,4 @@
-"""AVletters (000 §5.5): lips from voices, with sixteen views and with a view of labels.
+"""AVletters [MRD21, §5.5]: lips from voices, with sixteen views and with a view of labels.
 
 (1) Eight speakers x {video, audio}, a row per letter and trial: the third speaker's lips for
 letters never seen, from his voice and the others' lips. (2) Three speakers, views audio, video

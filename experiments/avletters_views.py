@@ -1,4 +1,4 @@
-"""The two set-ups of AVletters (000 §5.5): views, rows, tests, and the baselines."""
+"""The two set-ups of AVletters [MRD21, §5.5]: views, rows, tests, and the baselines."""
 
 import warnings
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Walks and runs with a leg or the upper body unseen (002 §5.3).
+"""Walks and runs with a leg or the upper body unseen [BGPLVM16, §5.3].
 
 31 sequences of subject 35 train a model; of another one the first 62 frames are seen
 whole, the later ones without the right leg, or without the upper body. As in the paper, one bound

@@ -1,4 +1,4 @@
-"""Speech from video by collaborative dynamics (003 §6.3): 194 frames train, 51 test.
+"""Speech from video by collaborative dynamics [McGPDS23, §6.3]: 194 frames train, 51 test.
 
 The training mean and a linear regression on principal components beat every row of the paper's
 table, so they are what is to be beaten. What a user decides (the form of the video, the map, with

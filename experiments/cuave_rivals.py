@@ -1,4 +1,4 @@
-"""Audiovisual speech (003 §6.3), and what McGPDS is compared with on it."""
+"""Audiovisual speech [McGPDS23, §6.3], and what McGPDS is compared with on it."""
 
 import time
 import warnings

@@ -1,4 +1,4 @@
-"""Exam marks of 88 students: two closed-book and three open-book papers (001 §3.6.3, X3).
+"""Exam marks of 88 students: two closed-book and three open-book papers ([Leen08, §3.6.3], X3).
 
 The linear part: canonical correlations by CCA, by probabilistic CCA in closed form and by EM,
 and with a fifth of the marks hidden (over seeds). The literature value, 0.663, is that of Mardia,

@@ -1,4 +1,4 @@
-"""Every coordinate a view of its own (000 §5.6): do the relevance weights know the limbs?
+"""Every coordinate a view of its own [MRD21, §5.6]: do the relevance weights know the limbs?
 
 120 poses of four walks, two one way, one back, one half circle, 30 evenly spaced frames of
 each; the walks are found by where the toes point. The frames of the paper are not to be had.

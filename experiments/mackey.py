@@ -1,4 +1,4 @@
-"""Iterated forecasts of the chaotic Mackey-Glass series (002 §6.1.1)."""
+"""Iterated forecasts of the chaotic Mackey-Glass series [BGPLVM16, §6.1.1]."""
 
 import time
 import warnings

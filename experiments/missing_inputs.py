@@ -1,4 +1,4 @@
-"""Regression when some inputs are missing (002 §6.2.1)."""
+"""Regression when some inputs are missing [BGPLVM16, §6.2.1]."""
 
 import time
 import warnings
@@ -147,7 +147,9 @@ def methods(setting: Setting, seed: int) -> dict[str, Callable]:
 
 
 def nearest(X: np.ndarray, Y: np.ndarray, new: np.ndarray, _: Split) -> np.ndarray:
-    """The output of the training row nearest over the inputs which that row has (002 §6.2.1)."""
+    """The output of the training row nearest over the inputs which that row has
+    [BGPLVM16, §6.2.1].
+    """
     usable = ~np.isnan(X).all(axis=1)
     X, Y = X[usable], Y[usable]
     distance = np.nanmean((new[:, None] - X[None]) ** 2, axis=2)

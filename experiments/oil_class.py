@@ -1,4 +1,6 @@
-"""Classification of the oil flow with the labels as a second view (000 §5.4, 004, 003 §6.4)."""
+"""Classification of the oil flow with the labels as a second view
+[MRD21, §5.4; MRD12; McGPDS23, §6.4].
+"""
 
 import time
 import warnings
@@ -71,7 +73,9 @@ def collaborative_row(
     train: tuple[np.ndarray, np.ndarray],
     test: tuple[np.ndarray, np.ndarray],
 ) -> Row:
-    """McGPDS of points (003 §6.4), of the first few of the same draws; the largest label wins."""
+    """McGPDS of points [McGPDS23, §6.4], of the first few of the same draws;
+    the largest label wins.
+    """
     values, began = [], time.perf_counter()
     for draw in range(draws):
         chosen = np.random.default_rng(draw).permutation(len(train[0]))[:size]

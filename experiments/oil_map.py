@@ -1,4 +1,4 @@
-"""The oil-flow map (002 §5.2): classes by nearest neighbour in the two dominant dimensions.
+"""The oil-flow map [BGPLVM16, §5.2]: classes by nearest neighbour in the two dominant dimensions.
 
 Twelve gamma-ray readings of an oil pipeline in three flow regimes. Nothing is chosen by the
 labels: the two dominant dimensions are those of the largest relevance, and the restart is
@@ -112,7 +112,7 @@ def point_rows(setting: Setting, Y: np.ndarray, labels: np.ndarray) -> list[Row]
 
 
 def ten_dimensions(model: GPLVM) -> Row:
-    """What the relevance weights make of too many dimensions (002 figure 5)."""
+    """What the relevance weights make of too many dimensions [BGPLVM16, figure 5]."""
     weights = np.sort(model.relevance_)[::-1]
     note = "ARD weights " + " ".join(f"{w:.3f}" for w in weights)
     return Row("full GP-LVM, ARD", "dimensions-kept", model.n_active_, ours=True, note=note,
@@ -189,7 +189,7 @@ def draw(setting: Setting, model: BayesianGPLVM, labels: np.ndarray) -> None:
 
 
 def draw_weights(setting: Setting, bayesian: BayesianGPLVM, point: GPLVM) -> None:
-    """The relevance weights of ten dimensions, variational and by MAP (002 figure 5)."""
+    """The relevance weights of ten dimensions, variational and by MAP [BGPLVM16, figure 5]."""
     from manyviews.plot import relevance_bars
     from manyviews.plot.style import two_panels
 

@@ -58,7 +58,7 @@ def problems(setting: Setting, name: str) -> Iterator[Problem]:
 
 
 def pose(setting: Setting, seed: int) -> Problem:
-    """Silhouettes to poses (000 §5.3); one fixed split, so the seed is the method's alone."""
+    """Silhouettes to poses [MRD21, §5.3]; one fixed split, so the seed is the method's alone."""
     data = setting.load("human_pose_silhouette")
     train, test = np.flatnonzero(data["mrd_train_mask"]), np.flatnonzero(data["mrd_test_mask"])
     if setting.quick:
@@ -86,7 +86,7 @@ def nutrimouse(setting: Setting, seed: int) -> Problem:
 
 
 def toy(setting: Setting, seed: int) -> Problem:
-    """Two views of cos and sin with cos² in both (000 §5.1), 80 to 20 rows.
+    """Two views of cos and sin with cos² in both [MRD21, §5.1], 80 to 20 rows.
 
     The sine's sign is not to be known from the first view, so 10 of 15 target columns have
     two likely values, and the best mean is near zero.

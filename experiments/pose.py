@@ -1,4 +1,4 @@
-"""Human pose from silhouettes (000 §5.3, 004): one view predicted from another.
+"""Human pose from silhouettes [MRD21, §5.3; MRD12]: one view predicted from another.
 
 Training and test frames are those of the papers. A user of a model is left with some
 questions: the start, the number of dimensions and the prior over time, the source of the private

@@ -1,4 +1,4 @@
-"""Poses from silhouettes by collaborative dynamics (003 §6.2), on that paper's split.
+"""Poses from silhouettes by collaborative dynamics [McGPDS23, §6.2], on that paper's split.
 
 Training frames are every third of seven walks, test frames 158 successive ones of another. Two
 questions are left to a user, the kind of sharing (and the start) and the power of the evidence;

@@ -1,4 +1,5 @@
-"""Bars in images (001 §4.4, X6 and X7): shared and private latent images, and how many are needed.
+"""Bars in images ([Leen08, §4.4], X6 and X7): shared and private latent images,
+and how many are needed.
 
 Images have no noise, and of each set there are only 32. So the likelihood has no maximum: points
 whose quadratic functions hold those 32 leave a noise that falls to its floor, and most such points

@@ -1,4 +1,4 @@
-"""Halves of faces (001 §3.6.4-5, X4 and X5): the right one from the left one, pixels missing.
+"""Halves of faces ([Leen08, §3.6.4-5], X4 and X5): the right one from the left one, pixels missing.
 
 280 pixels per half and 600 faces: the smallest eigenvalues of a covariance of so many columns come
 out far too small, so that faces are placed by what is noise, the more so the more pixels are seen.

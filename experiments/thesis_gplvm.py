@@ -1,4 +1,4 @@
-"""The thesis's latent points (001 chapters 3 and 4, X1-X7): toys, exam marks, faces, bars.
+"""The thesis's latent points ([Leen08, chapters 3 and 4], X1-X7): toys, exam marks, faces, bars.
 
 The thesis prints single runs; toys here are means over seeds. GPLVM-CCA has its default prior,
 except on the second toy and the faces, whose views are nearly functions of each other: there it
@@ -79,7 +79,9 @@ def linear_toy(setting: Setting) -> list[Row]:
 
 
 def make_circle_toy(seed: int, n: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """X2: two mixtures of a circle, noise of standard deviation 0.1 (not variance; see 001)."""
+    """X2: two mixtures of a circle, noise of standard deviation 0.1
+    (not variance; see [Leen08]).
+    """
     rng = np.random.default_rng(seed)
     x = rng.uniform(-np.pi, np.pi, size=n)
     circle = np.column_stack([np.cos(0.8 * x), np.sin(0.8 * x)])

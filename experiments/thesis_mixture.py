@@ -1,4 +1,4 @@
-"""Mixtures of PCCA on a pair of curves, by EM and with a Dirichlet process (001 §5.2, §5.5).
+"""Mixtures of PCCA on a pair of curves, by EM and with a Dirichlet process [Leen08, §5.2, §5.5].
 
 The thesis gives neither formulas, nor N, nor noise: here an arc and a sine curve share a uniform
 coordinate, with 150 training and 500 test samples and noise of standard deviation 0.05.

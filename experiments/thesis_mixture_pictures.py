@@ -10,7 +10,7 @@ from .setting import Setting
 
 
 def draw_fits(setting: Setting, name: str, model: object, train: dict) -> None:
-    """The marginal density of each view over its training samples (001 Fig. 5.2, 5.9)."""
+    """The marginal density of each view over its training samples [Leen08, figures 5.2, 5.9]."""
     figure = Figure(figsize=(9, 4), layout="constrained")
     for axes, view in zip(figure.subplots(1, 2), train, strict=True):
         plot.predictive_density(model, view, ax=axes)

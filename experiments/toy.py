@@ -1,4 +1,4 @@
-"""The toy of known signals (000 §5.1), and harder ones of three and five views.
+"""The toy of known signals [MRD21, §5.1], and harder ones of three and five views.
 
 A latent dimension belongs to the views whose relevance for it exceeds the library's threshold.
 The segmentation is correct if these sets are exactly those of the true signals and every

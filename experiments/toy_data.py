@@ -32,7 +32,7 @@ class Toy:
 
 
 def published_toy(seed: int) -> Toy:
-    """Cosine private to A, sine private to B, squared cosine shared (000 §5.1).
+    """Cosine private to A, sine private to B, squared cosine shared [MRD21, §5.1].
 
     Each signal has columns of its own; the map of the shared one is the same in both views.
     """

@@ -1,4 +1,4 @@
-"""The toy of 003 §6.1: signals behind two views, one of them shared; and a third view.
+"""The toy of [McGPDS23, §6.1]: signals behind two views, one of them shared; and a third view.
 
 Dimension q of a view's path follows dimension q of the shared one as far as its weight lets it.
 With one weight per dimension the shared signal takes one dimension (α near 0 in every view) and

@@ -1,4 +1,4 @@
-"""Handwritten digits by one density model per class (002 §5.5)."""
+"""Handwritten digits by one density model per class [BGPLVM16, §5.5]."""
 
 import time
 import warnings

@@ -1,4 +1,4 @@
-"""A generated video (002 §5.4): pixels restored, and the future from time stamps alone.
+"""A generated video [BGPLVM16, §5.4]: pixels restored, and the future from time stamps alone.
 
 The scene is periodic: a ball on a Lissajous curve, a turning bar, a lamp that breathes. 60
 frames train. Of the 40 frames that follow, 40 % of the pixels are given and the rest restored;

@@ -1,4 +1,4 @@
-"""Yale faces (000 §5.2): light is what two groups of faces share, identity is private.
+"""Yale faces [MRD21, §5.2]: light is what two groups of faces share, identity is private.
 
 Two views of 192 pictures, three subjects each under 64 lights, paired by light alone. Q = 14,
 M = 120 and RBF-ARD kernels as published; the start is PPCA of both views side by side, the

@@ -209,7 +209,7 @@ def linear_points(tables, psis, n_components, *, prior):
     """The best latent points for K = XXᵀ + I in every view, given the covariances Ψ of its columns.
 
     With λ the eigenvalues of Σ_k Y_kΨ_k⁻¹Y_kᵀ and D all columns together, X = U diag(l):
-    l² + 1 = λ/D by maximum likelihood (001 §3.4.1, E7), and with the prior N(0, I) on the
+    l² + 1 = λ/D by maximum likelihood [Leen08, §3.4.1, E7], and with the prior N(0, I) on the
     points l² + 1 = ½(√(D² + 4λ) - D).
     """
     pairs = zip(tables, psis, strict=True)

@@ -1,4 +1,4 @@
-"""Forecasting by iterating a Gaussian process regression on its own past (002 §6.1)."""
+"""Forecasting by iterating a Gaussian process regression on its own past [BGPLVM16, §6.1]."""
 
 import os
 from typing import Any, Self
@@ -41,7 +41,8 @@ class AutoregressiveGP(BaseEstimator):
       al. 2003), correlations between lags left out: with a linear kernel, whose weights of
       neighbouring lags are large and opposite, variances can therefore explode;
     - ``"augmented"``: moreover, each predicted value joins the training set together with its
-      uncertain input (002 §6.1). As the value counts as observed, variances come out too small.
+      uncertain input [BGPLVM16, §6.1]. As the value counts as observed, variances come out too
+      small.
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ class AutoregressiveGP(BaseEstimator):
     def _pairs(
         self, values: Float[np.ndarray, "T D"], extra: Float[np.ndarray, "T E"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Windows with exogenous inputs, and the values that follow (002 §6.1)."""
+        """Windows with exogenous inputs, and the values that follow [BGPLVM16, §6.1]."""
         count = max(len(values) - self.window, 0)
         windows = [values[i : i + self.window].ravel() for i in range(count)]
         width = self.window * values.shape[1]

@@ -1,4 +1,4 @@
-"""Classification by one density model per class (002 §5.5)."""
+"""Classification by one density model per class [BGPLVM16, §5.5]."""
 
 import os
 import warnings
@@ -28,7 +28,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     """Bayes' rule over one density model per class: p(c | x) ∝ p(c) p(x | c).
 
     With a Bayesian GP-LVM, log p(x | c) is F(Y_c, x) - F(Y_c), a difference of two bounds
-    (002 eq. 36). Because the model knows the density of a row, it can tell rows that are like
+    [BGPLVM16, eq. 36]. Because the model knows the density of a row, it can tell rows that are like
     none of the classes, and it takes rows with missing values as they are.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Classification with MRD: the labels are one more view (000 §5.4)."""
+"""Classification with MRD: the labels are one more view [MRD21, §5.4]."""
 
 from collections.abc import Mapping
 from typing import Any, Self

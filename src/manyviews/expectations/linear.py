@@ -1,4 +1,4 @@
-"""Closed-form expectations of the linear-ARD kernel, alone and beside an RBF (002 App. B)."""
+"""Closed-form expectations of the linear-ARD kernel, alone and beside an RBF [BGPLVM16, App. B]."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float

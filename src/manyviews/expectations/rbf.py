@@ -1,4 +1,4 @@
-"""Closed-form expectations of the RBF-ARD kernel (002 App. B; 000 App. A).
+"""Closed-form expectations of the RBF-ARD kernel [BGPLVM16, App. B; MRD21, App. A].
 
 All of them are exponentials of -½ Σ_q t_nq (μ_nq - c_pq)² with a precision t of the row
 and a centre c of the column, which expands into one matrix product.

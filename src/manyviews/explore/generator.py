@@ -42,8 +42,8 @@ class ViewGenerator:
     """Mean and std of some columns of a view, in the units of the data, noise included.
 
     What ``inverse_transform`` gives, to single precision. With K = LLᵀ the mean is a·W with
-    a = L⁻¹Ψ1ᵀ and W = LᵀB (002 eq. 40), both of moderate size, where B itself is large and
-    cancels. The part of the variance that comes from an uncertain position (002 eq. 41) is
+    a = L⁻¹Ψ1ᵀ and W = LᵀB [BGPLVM16, eq. 40], both of moderate size, where B itself is large and
+    cancels. The part of the variance that comes from an uncertain position [BGPLVM16, eq. 41] is
     Σ_r λ_r (v_r·W)² over eigenpairs of L⁻¹(Ψ2 - Ψ1ᵀΨ1)L⁻ᵀ, of which few matter, so that all
     is one product of a few rows with W.
     """

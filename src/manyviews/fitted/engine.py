@@ -127,14 +127,15 @@ class Engine(ABC):
     def modes(
         self, view: int, q: Positions, n_modes: int
     ) -> tuple[Float[np.ndarray, "N S"], Float[np.ndarray, "N S D"], Float[np.ndarray, "N S D"]]:
-        """Weights, means and variances of the distinct answers at ``q``, the likeliest first."""
+        """Weights, means and variances of the distinct answers at ``q``, the likeliest first.
+
+        All parts of ``q`` unless an engine knows better; the weights of a row add up to one.
+        """
         mean, variance = self.moments(view, q, "variance")
         assert variance is not None
         weights = np.ones((len(q), 1)) if q.weights is None else q.weights
         shape = (*weights.shape, -1)
-        return weights[:, :n_modes], mean.reshape(shape)[:, :n_modes], (
-            variance.reshape(shape)[:, :n_modes]
-        )  # fmt: skip
+        return weights, mean.reshape(shape), variance.reshape(shape)
 
     def common(self, known: Sequence[int], wanted: Sequence[int]) -> list[int]:
         """The dimensions in which rows of some views correspond to rows of others."""

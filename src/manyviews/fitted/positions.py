@@ -142,9 +142,10 @@ class Positions:
         return np.einsum("...qr,...r->...q", self.roots()[kind], noise)
 
     def roots(self) -> Float[np.ndarray, "P Q Q"]:
-        """A factor R of every covariance, RRᵀ."""
+        """The symmetric root R of every covariance, RRᵀ: it varies smoothly, so draws do, too."""
         values, vectors = np.linalg.eigh(self.covariance)
-        return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        scaled = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+        return scaled @ np.swapaxes(vectors, 1, 2)
 
     def mix(
         self, means: Float[np.ndarray, "R D"], spread: np.ndarray | None = None

@@ -1,4 +1,4 @@
-"""Which latent dimensions belong to whom (000 §4.4)."""
+"""Which latent dimensions belong to whom [MRD21, §4.4]."""
 
 from dataclasses import dataclass
 from typing import Any

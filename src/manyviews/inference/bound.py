@@ -19,7 +19,7 @@ class Model(eqx.Module):
 
 
 class Bound(NamedTuple):
-    """F = Σ_k ⟨log p(Y_k | X)⟩ - KL(q(X) ‖ p(X)), with its parts (002 eq. 18)."""
+    """F = Σ_k ⟨log p(Y_k | X)⟩ - KL(q(X) ‖ p(X)), with its parts [BGPLVM16, eq. 18]."""
 
     total: Float[Array, ""]
     views: Float[Array, " K"]

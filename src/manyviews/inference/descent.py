@@ -11,6 +11,7 @@ by more than that (Xie, Byrd & Nocedal 2020).
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -119,7 +120,7 @@ class Watched(NamedTuple):
 
 def begin(function: Function, x: Tree, context: Any, rate: float = 0.0) -> Descent:
     """A descent that has not evaluated anything yet; ``rate`` is the step of Adam."""
-    kept = eqx.filter_eval_shape(function, x, context)[1]
+    kept = eqx.filter_eval_shape(_traced(function), x, context)[1]
     # Every leaf is an array of its own: the buffers of a state are handed over to the next.
     x = jax.tree.map(lambda a: jnp.array(a, a.dtype), x)
     dtype = jnp.result_type(*jax.tree.leaves(x))
@@ -149,6 +150,12 @@ def begin(function: Function, x: Tree, context: Any, rate: float = 0.0) -> Desce
         iterations=jnp.array(0, int), status=jnp.array(RUNNING, int),
         kept=jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), kept),
     )  # fmt: skip
+
+
+@cache
+def _traced(function: Function) -> Any:
+    """The function in a form whose shapes are found out once."""
+    return eqx.filter_jit(function)
 
 
 def evaluate(function: Function, x: Tree, context: Any, turns: int = 1) -> Descent:

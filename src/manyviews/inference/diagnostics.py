@@ -99,7 +99,8 @@ def check_signal(
         message = (
             f"view {name!r} has a signal-to-noise ratio of {ratio:.3g}: the model explains "
             f"{'most' if ratio < REFUSE_BELOW else 'much'} of it as noise. Try more restarts "
-            "(n_restarts), another init, more n_components or n_inducing, or a different kernel; "
+            "(Search.n_restarts), another init, more n_components or n_inducing, or a different "
+            "kernel; "
             "if the data really are this noisy, set signal_check='off'."
         )
         refuse = action == "error" or (action == "auto" and linear_dimensions(Y) > 0)

@@ -9,7 +9,7 @@ from ..parameters import fix, map_parameters, named_parameters
 from .initialise import inducing_inputs, initial_kernel
 
 INITIAL_SIGNAL_TO_NOISE = 100.0
-MIXING_SPREAD = 0.1  # standard deviation of the first mixing weights (003 §6)
+MIXING_SPREAD = 0.1  # standard deviation of the first mixing weights [McGPDS23, §6]
 NEARNESS = 0.5  # local processes start with shorter lengthscales than the global one
 
 

@@ -26,7 +26,7 @@ def joint_means(
     init: Any,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "N Q"]:
-    """Starting means of q(X) for several views (000 §4.4).
+    """Starting means of q(X) for several views [MRD21, §4.4].
 
     ``"concatenated"`` takes the PPCA scores of all views side by side, each scaled to the same
     total variance; ``"separate"`` those of each view on its own, side by side, the

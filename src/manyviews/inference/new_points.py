@@ -1,4 +1,4 @@
-"""Latent positions of new rows, all at once (002 §4.1).
+"""Latent positions of new rows, all at once [BGPLVM16, §4.1].
 
 q(X) and q(U) of the training data stay fixed. Every new row starts from the latent points
 of its nearest training rows; the starts are screened by their bound, the best few are

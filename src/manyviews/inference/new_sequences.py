@@ -1,4 +1,4 @@
-"""Latent paths of new rows of a temporal model, inferred jointly (002 §4.2).
+"""Latent paths of new rows of a temporal model, inferred jointly [BGPLVM16, §4.2].
 
 New rows of a sequence depend on each other, and on the training rows of the sequence if it is
 one of those (on the nearest of them, where it is long). With q(U) fixed, the bound over the

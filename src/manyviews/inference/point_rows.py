@@ -1,4 +1,4 @@
-"""Latent points of new rows: the most probable x* given whatever views they have (001 §3.4.3).
+"""Latent points of new rows: the most probable x* given whatever views they have [Leen08, §3.4.3].
 
 The mapping stays as trained. Every row starts from the points of its nearest training rows;
 the starts are screened, the best few are optimised together, and the best end is kept.

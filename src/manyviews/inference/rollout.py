@@ -1,4 +1,4 @@
-"""Iterating a model of one step into the future, in one compiled loop (002 §6.1).
+"""Iterating a model of one step into the future, in one compiled loop [BGPLVM16, §6.1].
 
 The input of a step is the window of the last values, oldest first, followed by exogenous
 inputs. Every step's prediction enters the next window.
@@ -73,7 +73,7 @@ def propagate(
     propagation
         ``"naive"``: predictions are taken for certain. ``"girard"``: each enters the next inputs
         with its variance (Girard et al. 2003). ``"augmented"``: moreover, every predicted pair
-        joins the training set, its input as uncertain as it is (002 §6.1).
+        joins the training set, its input as uncertain as it is [BGPLVM16, §6.1].
     """
     start = knowledge(posterior)
 
@@ -110,7 +110,7 @@ def knowledge(posterior: GPPosterior) -> Knowledge:
 
 
 def predict_step(posterior: GPPosterior, known: Knowledge, point: Gaussian) -> Step:
-    """002 eq. 40-41 at one input, with q(U) as it is known now."""
+    """[BGPLVM16, eq. 40-41] at one input, with q(U) as it is known now."""
     one = Gaussian(point.mean[None], point.variance[None])
     L, beta, group = posterior.L, 1.0 / posterior.noise, posterior.group_of_column
     zero = psi0(posterior.kernel, one)[0]

@@ -25,8 +25,9 @@ class Stage:
     step_size : float
         Adam's step on the unconstrained parameters.
     n_outputs : int, optional
-        With Adam, draw so many outputs of every collaborative view anew for each step (003 §4.1)
-        in the place of all of them; the step size then falls to zero over the stage.
+        With Adam, draw so many outputs of every collaborative view anew for each step
+        [McGPDS23, §4.1] in the place of all of them; the step size then falls to zero over the
+        stage.
     """
 
     method: Literal["lbfgs", "adam"]

@@ -30,7 +30,7 @@ class Kernel(eqx.Module):
 
         This is ∂²k(x, x')/∂x_q∂x'_q at x = x' = 0. For RBF-ARD it is σ² w_q and for
         linear-ARD w_q, so dividing by the maximum gives the normalised ARD weights
-        of 000 §4.4; and it adds over sums of kernels.
+        of [MRD21, §4.4]; and it adds over sums of kernels.
         """
 
     def cross(self, X: Float[Array, "N Q"], Z: Float[Array, "M Q"]) -> Float[Array, "N M"]:

@@ -10,7 +10,9 @@ from .base import Kernel
 
 
 class Linear(Kernel):
-    """k(x, z) = Σ_q w_q x_q z_q  (002 App. B): a Bayesian linear map with slopes N(0, w_q)."""
+    """k(x, z) = Σ_q w_q x_q z_q  [BGPLVM16, App. B]:
+    a Bayesian linear map with slopes N(0, w_q).
+    """
 
     per_dimension: ClassVar[tuple[str, ...]] = ("variances",)
     variances: Parameter

@@ -12,7 +12,7 @@ from .base import Kernel
 
 
 class Polynomial(Kernel):
-    """k(x, z) = (Σ_q w_q x_q z_q + c)^degree  (001 §4.2)."""
+    """k(x, z) = (Σ_q w_q x_q z_q + c)^degree  [Leen08, §4.2]."""
 
     per_dimension: ClassVar[tuple[str, ...]] = ("variances",)
     variances: Parameter

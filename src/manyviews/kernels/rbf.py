@@ -10,7 +10,7 @@ from .base import Kernel, squared_distance
 
 
 class RBF(Kernel):
-    """k(x, z) = σ² exp(-½ Σ_q w_q (x_q - z_q)²),  w_q = 1/ℓ_q²  (002 eq. 12)."""
+    """k(x, z) = σ² exp(-½ Σ_q w_q (x_q - z_q)²),  w_q = 1/ℓ_q²  [BGPLVM16, eq. 12]."""
 
     per_dimension: ClassVar[tuple[str, ...]] = ("lengthscale",)
     variance: Parameter

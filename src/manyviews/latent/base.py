@@ -19,8 +19,8 @@ class Inferred(NamedTuple):
 class LatentSpace(eqx.Module):
     """Owner of p(X) and q(X).
 
-    The views see nothing but the marginals (002 eq. 24); the prior appears nowhere but
-    in the KL (002 §3.3). A new prior is one subclass.
+    The views see nothing but the marginals [BGPLVM16, eq. 24]; the prior appears nowhere but
+    in the KL [BGPLVM16, §3.3]. A new prior is one subclass.
     """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""A path for every view around a path they share (003 §3), for any number of views."""
+"""A path for every view around a path they share [McGPDS23, §3], for any number of views."""
 
 import equinox as eqx
 import jax
@@ -31,8 +31,8 @@ class Collaborative(Paths):
 
     and the posterior is this prior times one Gaussian site per row, view and dimension, the family
     of :class:`.Temporal`. q(x^s) is then known in closed form: a block of rows without sites.
-    ``factorised`` takes the smaller family q(X^s) Π_k q(X^k) of 003 instead; its means are the
-    same, its variances smaller and its bound never higher at the optimum.
+    ``factorised`` takes the smaller family q(X^s) Π_k q(X^k) of [McGPDS23] instead; its means are
+    the same, its variances smaller and its bound never higher at the optimum.
 
     Parameters
     ----------

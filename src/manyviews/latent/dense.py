@@ -71,7 +71,7 @@ def condition(
 ) -> tuple[Float[Array, " T"], Float[Array, " T"], Float[Array, ""]]:
     """μ, v and log|B| of a path given its sites, without an inverse of K.
 
-    With B = I + Λ^½KΛ^½ = LLᵀ and W = L⁻¹Λ^½K (002 §3.3.2, in terms of sites),
+    With B = I + Λ^½KΛ^½ = LLᵀ and W = L⁻¹Λ^½K ([BGPLVM16, §3.3.2], in terms of sites),
 
         V = K - WᵀW,   μ = VΛm,   v = diag V.
     """

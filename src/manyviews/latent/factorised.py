@@ -1,4 +1,4 @@
-"""Collaborative paths in the factorised family of 003: q(X^s) Π_k q(X^k)."""
+"""Collaborative paths in the factorised family of [McGPDS23]: q(X^s) Π_k q(X^k)."""
 
 import jax
 import jax.numpy as jnp
@@ -20,8 +20,9 @@ def factorised_path(
 ) -> tuple[Float[Array, " C"], Float[Array, " C"], Float[Array, " C"]]:
     """Mean, variances and shares of the KL of all views' paths, q(x^s) at its optimum.
 
-    S_k = (A_k⁻¹ + Λ_k)⁻¹ (003 §4.2). The best means are those of the joint posterior, because a
-    Gaussian's factorised approximation has its mean; and with 003 eq. 12-13 put into eq. 9
+    S_k = (A_k⁻¹ + Λ_k)⁻¹ [McGPDS23, §4.2]. The best means are those of the joint posterior, because
+    a Gaussian's factorised approximation has its mean; and with [McGPDS23, eq. 12-13] put into
+    eq. 9
 
         KL = ½ [Σ_k (log|B_k| - Σ λv) + log|I + κ_s Σ_k b_k²A_k⁻¹| + Σ λ(m - μ)μ].
     """

@@ -61,7 +61,7 @@ def _standard(n_points: int, n_components: int) -> Gaussian:
 class DividedPoints(LatentSpace):
     """Shared points, and private ones for every view: x = [shared, private_1, …, private_K].
 
-    The blocks are parameters of their own, so that they can be trained in turn (001 §4.2); with
+    The blocks are parameters of their own, so that they can be trained in turn [Leen08, §4.2]; with
     ``bounded`` all lie between zero and one, where the prior is flat.
     """
 

@@ -1,4 +1,4 @@
-"""Independent latent points with a standard normal prior (002 §3.3.1)."""
+"""Independent latent points with a standard normal prior [BGPLVM16, §3.3.1]."""
 
 import jax.numpy as jnp
 from jaxtyping import ArrayLike
@@ -9,7 +9,7 @@ from .base import Inferred, LatentSpace
 
 
 class StandardNormal(LatentSpace):
-    """p(X) = Π_n N(0, I),  q(X) = Π_n N(μ_n, diag S_n)  (002 eq. 32)."""
+    """p(X) = Π_n N(0, I),  q(X) = Π_n N(μ_n, diag S_n)  [BGPLVM16, eq. 32]."""
 
     mean: Parameter
     variance: Parameter

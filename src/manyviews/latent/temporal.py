@@ -1,4 +1,4 @@
-"""Latent points that move along sequences: a GP prior over time (002 §3.3.2, 000 §4.3)."""
+"""Latent points that move along sequences: a GP prior over time [BGPLVM16, §3.3.2; MRD21, §4.3]."""
 
 from typing import Literal
 
@@ -35,8 +35,8 @@ class Temporal(Paths):
 
         q(x_q) ∝ p(x_q) Π_n N(m_nq | x_nq, 1/λ_nq) = N(Kμ̄, (K⁻¹ + Λ)⁻¹),  μ̄ = Λ(m - μ),
 
-    which is the family of 002 eq. 33 with free (m, λ) in the place of (μ̄, λ): the means stay
-    near the targets m while the kernel is learnt. Rows added with λ = 0 are predictions.
+    which is the family of [BGPLVM16, eq. 33] with free (m, λ) in the place of (μ̄, λ): the means
+    stay near the targets m while the kernel is learnt. Rows added with λ = 0 are predictions.
 
     Parameters
     ----------

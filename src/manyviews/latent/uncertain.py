@@ -1,4 +1,4 @@
-"""Inputs that were observed: exactly, with noise, or not at all (002 §6)."""
+"""Inputs that were observed: exactly, with noise, or not at all [BGPLVM16, §6]."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,8 +16,8 @@ PINNED = 1e-12
 class UncertainInputs(LatentSpace):
     """p(X | Z) and q(X) = Π_nq N(μ_nq, S_nq), where Z is what was seen of the inputs.
 
-    - known coordinates are pinned: μ = z, S = ε, no KL (002 Algorithm 1);
-    - noisy ones have p(x_nq) = N(z_nq, Σ_nq), Σ given or learnt (002 §6.1);
+    - known coordinates are pinned: μ = z, S = ε, no KL [BGPLVM16, Algorithm 1];
+    - noisy ones have p(x_nq) = N(z_nq, Σ_nq), Σ given or learnt [BGPLVM16, §6.1];
     - missing ones follow a Gaussian given the row's observed ones, p(x_m | z_o) = N(m_n, Λ_mm⁻¹),
       where Λ is the precision matrix of all inputs: Λ = I is the paper's choice. Its block Λ_mm
       is the conditional precision, so that the KL of all rows is one product with Λ.

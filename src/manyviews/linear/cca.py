@@ -1,4 +1,4 @@
-"""Canonical correlation analysis of two or more views, regularised if need be (001 §2.5.3)."""
+"""Canonical correlation analysis of two or more views, regularised if need be [Leen08, §2.5.3]."""
 
 import time
 from dataclasses import dataclass

@@ -23,7 +23,7 @@ LARGEST_SHARE = 0.95  # of a whitened view's variance that a start may give to t
 def ppca(
     Y: Float[np.ndarray, "N D"], n_components: int, floor: float, seed: int | None = None
 ) -> LinearGaussian:
-    """W = U (Λ - σ²I)^½, σ² = mean of the D - q discarded eigenvalues (001 §2.4.2)."""
+    """W = U (Λ - σ²I)^½, σ² = mean of the D - q discarded eigenvalues [Leen08, §2.4.2]."""
     n_samples, D = Y.shape
     kept = min(n_components, *Y.shape)
     pca = PCA(kept, random_state=seed).fit(Y)
@@ -65,7 +65,7 @@ def canonical_directions(
     """Directions of the largest correlation over all pairs of complete views.
 
     C u = λ blkdiag(Σ_kk) u with C the covariance of all views, Σ_kk with a ridge added
-    (001 §2.5.3; Kettenring's maximum variance for more than two views). For two views
+    ([Leen08, §2.5.3]; Kettenring's maximum variance for more than two views). For two views
     λ - 1 is the canonical correlation; in general (λ - 1) / (K - 1) is the mean over pairs.
     Every view's directions are scaled to U_kᵀΣ_kk U_k = I by column.
     """
@@ -97,7 +97,7 @@ def canonical_directions(
 def pcca(
     tables: Tables, n_components: int, ridges: Sequence[float], names: Sequence[str]
 ) -> LinearGaussian:
-    """W_i = Σ_ii U_i P^½ and Ψ_i = Σ_ii - W_iW_iᵀ (Bach & Jordan 2005; 001 §2.5.4, E5).
+    """W_i = Σ_ii U_i P^½ and Ψ_i = Σ_ii - W_iW_iᵀ (Bach & Jordan 2005; [Leen08, §2.5.4, E5]).
 
     The thesis prints P for P^½, which is not the maximum. For more than two views the same
     construction is not the maximum, but a good start for EM.
@@ -185,7 +185,7 @@ def _whitened_loadings(
 
 
 def whitened(view: CorrelatedNoise) -> tuple[Float[np.ndarray, "D Q"], Float[np.ndarray, "D D"]]:
-    """V = Ψ^-½ W and Ψ^½: the view as PPCA of unit noise, z = Ψ^-½ (y - μ) (001 §3.3)."""
+    """V = Ψ^-½ W and Ψ^½: the view as PPCA of unit noise, z = Ψ^-½ (y - μ) [Leen08, §3.3]."""
     values, vectors = np.linalg.eigh(view.covariance)
     root = vectors * np.sqrt(values) @ vectors.T
     return cho_solve((np.linalg.cholesky(root), True), view.loadings), root

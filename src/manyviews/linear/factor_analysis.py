@@ -1,4 +1,4 @@
-"""Factor analysis: a noise variance for every column (001 §2.2.1)."""
+"""Factor analysis: a noise variance for every column [Leen08, §2.2.1]."""
 
 import time
 import warnings

@@ -1,4 +1,4 @@
-"""Group (inter-battery) factor analysis: shared and private factors, linear (000 §2)."""
+"""Group (inter-battery) factor analysis: shared and private factors, linear [MRD21, §2]."""
 
 from typing import Any, Self
 

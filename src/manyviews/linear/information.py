@@ -1,4 +1,4 @@
-"""How much two sets of variables say about each other (001 §2.5)."""
+"""How much two sets of variables say about each other [Leen08, §2.5]."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def gaussian_mutual_information(
 
 
 def feature_efficiency(a: Any, b: Any, *, n_bins: int | None = None) -> Float[np.ndarray, " Q"]:
-    """E = I(x₁; x₂) / H(x₁, x₂) of every pair of features, between 0 and 1 (001 eq. 2.71).
+    """E = I(x₁; x₂) / H(x₁, x₂) of every pair of features, between 0 and 1 [Leen08, eq. 2.71].
 
     Near one, two features carry what they have in common and little else (Butz & Thiran 2005).
     The bounds hold for entropies of discrete variables, not for densities, so each feature is cut

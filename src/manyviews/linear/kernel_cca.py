@@ -1,4 +1,4 @@
-"""Kernel CCA: centred, regularised, with variates of new samples (001 §2.5.5)."""
+"""Kernel CCA: centred, regularised, with variates of new samples [Leen08, §2.5.5]."""
 
 from dataclasses import dataclass
 from typing import Any, Self

@@ -92,10 +92,7 @@ def _maximise(
     pull = [np.zeros_like(v.loadings) for v in model.views]
     extra = np.zeros((Q, Q))
     if any(weights):
-        forms = [v.precision_form() for v in model.views]
-        V = np.linalg.inv(
-            np.eye(Q) + sum(v.loadings.T @ f for v, f in zip(model.views, forms, strict=True))
-        )
+        forms, V = _forms(model)
         pull = [w * f @ V for w, f in zip(weights, forms, strict=True)]
         extra = V @ sum(w * f.T @ f for w, f in zip(weights, forms, strict=True)) @ V
     views: list[Emission] = []
@@ -187,12 +184,17 @@ def _penalty(model: LinearGaussian, weights: Sequence[float]) -> float:
     """Σ_k w_k tr (C⁻¹)_kk = Σ_k w_k [tr Ψ_k⁻¹ - tr V WᵀΨ_k⁻²W]."""
     if not any(weights):
         return 0.0
-    forms = [v.precision_form() for v in model.views]
-    J = sum(v.loadings.T @ f for v, f in zip(model.views, forms, strict=True))
-    V = np.linalg.inv(np.eye(model.n_components) + J)
+    forms, V = _forms(model)
     total = 0.0
     for view, form, weight in zip(model.views, forms, weights, strict=True):
         if isinstance(view, CorrelatedNoise):
             total += weight * float(np.trace(np.linalg.inv(view.covariance)))
             total -= weight * float(np.sum((form @ V) * form))
     return total
+
+
+def _forms(model: LinearGaussian) -> tuple[list[np.ndarray], Float[np.ndarray, "Q Q"]]:
+    """Ψ_k⁻¹W_k of every view, and V = (I + Σ_k W_kᵀΨ_k⁻¹W_k)⁻¹."""
+    forms = [view.precision_form() for view in model.views]
+    J = sum(view.loadings.T @ form for view, form in zip(model.views, forms, strict=True))
+    return forms, np.linalg.inv(np.eye(model.n_components) + J)

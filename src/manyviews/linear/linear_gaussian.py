@@ -1,4 +1,4 @@
-"""The linear-Gaussian model that the whole family shares (001 §2.2.1)."""
+"""The linear-Gaussian model that the whole family shares [Leen08, §2.2.1]."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Probabilistic canonical correlation analysis (Bach & Jordan 2005; 001 §2.5.4)."""
+"""Probabilistic canonical correlation analysis (Bach & Jordan 2005; [Leen08, §2.5.4])."""
 
 import time
 from collections.abc import Sequence

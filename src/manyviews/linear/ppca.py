@@ -1,4 +1,4 @@
-"""Probabilistic PCA: one noise variance for all columns (001 §2.4.2)."""
+"""Probabilistic PCA: one noise variance for all columns [Leen08, §2.4.2]."""
 
 import time
 from typing import Any, Self

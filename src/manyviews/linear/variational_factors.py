@@ -1,4 +1,6 @@
-"""Variational factor analysis with a relevance for every view and factor (000 §2; Klami 2015)."""
+"""Variational factor analysis with a relevance for every view and factor
+([MRD21, §2]; Klami 2015).
+"""
 
 import time
 from collections.abc import Sequence
@@ -125,7 +127,7 @@ def best_rotation(
 ) -> Float[np.ndarray, "Q Q"]:
     """R of W' = W R, x' = R⁻¹ x, which leaves the fit as it is and raises the bound.
 
-    The bound depends on R through the priors alone,
+    After Virtanen et al. (2012). The bound depends on R through the priors alone,
 
         -½ tr R⁻¹CR⁻ᵀ + (D - N) log|R| - Σ_k (a + D_k/2) Σ_q log(b + ½ r_qᵀ G_k r_q),
 

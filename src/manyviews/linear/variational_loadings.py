@@ -1,4 +1,4 @@
-"""Uncertain loadings of one view, their relevances and its noise (000 §2; Klami 2015)."""
+"""Uncertain loadings of one view, their relevances and its noise ([MRD21, §2]; Klami 2015)."""
 
 from dataclasses import dataclass
 

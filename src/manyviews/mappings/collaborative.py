@@ -1,7 +1,9 @@
-"""The collaborative GP mapping: a process for all outputs, and local ones mixed by weights (003).
+"""The collaborative GP mapping: a process for all outputs, and local ones mixed by weights
+[McGPDS23].
 
-The bound is the joint one. 003 eq. 10 drops the coupling of the global and the local inducing
-variables and is not a bound: with one data point and βh = βw²g = 1 it claims a precision of zero.
+The bound is the joint one. [McGPDS23, eq. 10] drops the coupling of the global and the local
+inducing variables and is not a bound: with one data point and βh = βw²g = 1 it claims a precision
+of zero.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,6 @@
-"""The sparse GP mapping with its inducing variables integrated out (002 §3.2, 000 App. A)."""
+"""The sparse GP mapping with its inducing variables integrated out
+[BGPLVM16, §3.2; MRD21, App. A].
+"""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -20,7 +22,7 @@ class CollapsedGP(Mapping):
     """y_nd = f_d(x_n) + noise, f_d ~ GP(0, k), summarised by M inducing inputs Z.
 
     With K = k(Z, Z), β = 1/noise and, for every group of columns that share a missing
-    pattern, ψ0, Ψ1, Ψ2 over the rows it has seen, the bound is (000 eq. 45)
+    pattern, ψ0, Ψ1, Ψ2 over the rows it has seen, the bound is [MRD21, eq. 45]
 
         F = (ND/2) log(β/2π) + (D/2) log|K| - (D/2) log|K+βΨ2| - (β/2) tr YYᵀ
             + (β²/2) tr(YᵀΨ1(K+βΨ2)⁻¹Ψ1ᵀY) - (βD/2) ψ0 + (βD/2) tr(K⁻¹Ψ2),

@@ -1,4 +1,4 @@
-"""The GP mapping of 001 chapter 3: columns correlated by a full covariance Ψ of their own."""
+"""The GP mapping of [Leen08, chapter 3]: columns correlated by a full covariance Ψ of their own."""
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from .point_posterior import PointPosterior
 
 
 class CorrelatedGP(ExactGP):
-    """vec Y ~ N(0, Ψ ⊗ K): within-view variation is left to Ψ (001 §3.4-3.5).
+    """vec Y ~ N(0, Ψ ⊗ K): within-view variation is left to Ψ [Leen08, §3.4-3.5].
 
     Given K the best Ψ is known, Ψ̂ = (YᵀK⁻¹Y + βn₀S₀) / (N + n₀), and stands in the likelihood
     at every evaluation: the interleaved update of the thesis, taken at every step instead of every

@@ -1,4 +1,4 @@
-"""The exact GP mapping from latent points (Lawrence 2005; 001 §2.4.3)."""
+"""The exact GP mapping from latent points (Lawrence 2005; [Leen08, §2.4.3])."""
 
 import equinox as eqx
 import jax.numpy as jnp

@@ -83,7 +83,7 @@ def make_outputs(Y: Float[np.ndarray, "N D"], missing: MissingTreatment = "auto"
 
 
 def gram_factor(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:
-    """Return R with RRᵀ = YYᵀ and at most N columns (002 §3.4, 000 §4.3)."""
+    """Return R with RRᵀ = YYᵀ and at most N columns [BGPLVM16, §3.4; MRD21, §4.3]."""
     n_rows, n_columns = Y.shape
     if n_columns <= n_rows:
         return Y

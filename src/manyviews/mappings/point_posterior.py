@@ -10,7 +10,7 @@ from ..kernels import Kernel
 
 
 class PointPosterior(eqx.Module):
-    """y* = N(B k(Z, x*), s(x*) Ψ),  s(x*) = k(x*, x*) - kᵀRk + noise  (001 §3.4.2, E9).
+    """y* = N(B k(Z, x*), s(x*) Ψ),  s(x*) = k(x*, x*) - kᵀRk + noise  [Leen08, §3.4.2, E9].
 
     Z are the training points with R = (K + noise)⁻¹ for an exact GP, or inducing inputs with
     R = K⁻¹ - (K + βΨ2)⁻¹. R comes once per group of columns with the same missing pattern;

@@ -1,4 +1,4 @@
-"""Prediction from the posterior of the inducing variables (002 eq. 39-41)."""
+"""Prediction from the posterior of the inducing variables [BGPLVM16, eq. 39-41]."""
 
 import equinox as eqx
 import jax
@@ -37,11 +37,11 @@ class GPPosterior(eqx.Module):
         return inverse.T @ left @ inverse
 
     def mean(self, q: Gaussian) -> Float[Array, "N D"]:
-        """⟨f(x*)⟩ = Ψ1* B  (002 eq. 40)."""
+        """⟨f(x*)⟩ = Ψ1* B  [BGPLVM16, eq. 40]."""
         return psi1(self.kernel, self.Z, q) @ self.weights
 
     def variance(self, q: Gaussian) -> Float[Array, "N D"]:
-        """Diagonal of 002 eq. 41: variance of f(x*) for every output."""
+        """Diagonal of [BGPLVM16, eq. 41]: variance of f(x*) for every output."""
         reduction, B = self.reduction(), self.weights
 
         def one_row(row: Gaussian) -> Float[Array, " D"]:
@@ -52,7 +52,7 @@ class GPPosterior(eqx.Module):
         return self._by_rows(one_row, q)
 
     def covariance(self, q: Gaussian) -> Float[Array, "N D D"]:
-        """002 eq. 41 in full: covariance of f(x*) across outputs, for every row."""
+        """[BGPLVM16, eq. 41] in full: covariance of f(x*) across outputs, for every row."""
         reduction, B = self.reduction(), self.weights
 
         def one_row(row: Gaussian) -> Float[Array, "D D"]:
@@ -62,7 +62,7 @@ class GPPosterior(eqx.Module):
         return self._by_rows(one_row, q)
 
     def sample(self, q: Gaussian, n_samples: int, key: PRNGKeyArray) -> Float[Array, "K N D"]:
-        """Draws of f(x*): x* ~ q(x*), then f(x*) | x* (002 eq. 39); no moment matching."""
+        """Draws of f(x*): x* ~ q(x*), then f(x*) | x* [BGPLVM16, eq. 39]; no moment matching."""
         reduction = self.reduction()
 
         def one_draw(key: PRNGKeyArray) -> Float[Array, "N D"]:

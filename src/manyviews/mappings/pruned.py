@@ -1,4 +1,4 @@
-"""An exact GP whose relevance weights have a prior towards zero (001 §4.4.2)."""
+"""An exact GP whose relevance weights have a prior towards zero [Leen08, §4.4.2]."""
 
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float

@@ -1,6 +1,6 @@
 """What new rows of a view say about their latent points.
 
-Two forms of the bound serve (002 §4.1). With q(U) fixed, each new row adds
+Two forms of the bound serve [BGPLVM16, §4.1]. With q(U) fixed, each new row adds
 
     Σ_{d observed} [½ log(β/2π) - (β/2)(y_d² - 2 y_d ψ1b_d + ⟨(kᵀb_d)²⟩ + ψ0 - tr(R_dΨ2))],
 

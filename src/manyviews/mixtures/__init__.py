@@ -1,8 +1,7 @@
 """Mixtures of probabilistic CCA: by EM, and with a Dirichlet process prior."""
 
-from .choice import choose_n_clusters
 from .dirichlet_pcca import DirichletPCCA
 from .joint import JointMixture
-from .mixture_pcca import MixturePCCA
+from .mixture_pcca import MixturePCCA, choose_n_clusters
 
 __all__ = ["DirichletPCCA", "JointMixture", "MixturePCCA", "choose_n_clusters"]

@@ -54,7 +54,7 @@ class Sums(NamedTuple):
 def mean_given_rest(
     sums: Sums, A: Float[Array, "m m"], W: Float[Array, "m q"], hyper: Hyper
 ) -> Gaussian:
-    """μ_k: P = N_k A + R, b = A Σ(y - Wx) + Rλ (5.44)."""
+    """μ_k: P = N_k A + R, b = A Σ(y - Wx) + Rλ [Leen08, eq. 5.44]."""
     return Gaussian(sums.n * A + hyper.R, A @ (sums.y - W @ sums.x) + hyper.R @ hyper.lam)
 
 
@@ -103,7 +103,7 @@ def loadings_given_rest(
 def lambda_given_rest(
     mu: Float[Array, "K m"], active: Bool[Array, " K"], hyper: Hyper, constants: ViewPrior
 ) -> Gaussian:
-    """λ: P = KR + Σ_y⁻¹, b = R Σ_k μ_k + Σ_y⁻¹ μ_y (5.53)."""
+    """λ: P = KR + Σ_y⁻¹, b = R Σ_k μ_k + Σ_y⁻¹ μ_y [Leen08, eq. 5.53]."""
     total = jnp.sum(jnp.where(active[:, None], mu, 0.0), axis=0)
     precision = jnp.sum(active) * hyper.R + constants.precision
     return Gaussian(precision, hyper.R @ total + constants.precision @ constants.mean)
@@ -112,7 +112,7 @@ def lambda_given_rest(
 def spread_given_rest(
     mu: Float[Array, "K m"], active: Bool[Array, " K"], hyper: Hyper, constants: ViewPrior
 ) -> Wishart:
-    """R: df = m + K, B = Σ_k (μ_k - λ)(μ_k - λ)ᵀ + mΣ_y (5.59)."""
+    """R: df = m + K, B = Σ_k (μ_k - λ)(μ_k - λ)ᵀ + mΣ_y [Leen08, eq. 5.59]."""
     apart = jnp.where(active[:, None], mu - hyper.lam, 0.0)
     m = len(constants.mean)
     return Wishart(m + jnp.sum(active) * 1.0, apart.T @ apart + m * constants.covariance)
@@ -121,7 +121,7 @@ def spread_given_rest(
 def noise_scale_given_rest(
     A: Float[Array, "K m m"], active: Bool[Array, " K"], hyper: Hyper, constants: ViewPrior
 ) -> Wishart:
-    """C: df = βK + m, B = mΣ_y⁻¹ + β Σ_k A_k (5.76)."""
+    """C: df = βK + m, B = mΣ_y⁻¹ + β Σ_k A_k [Leen08, eq. 5.76]."""
     total = jnp.sum(jnp.where(active[:, None, None], A, 0.0), axis=0)
     m = len(constants.mean)
     return Wishart(hyper.beta * jnp.sum(active) + m, m * constants.precision + hyper.beta * total)
@@ -152,7 +152,7 @@ def noise_sums(
 
 
 def log_beta_given_rest(u: Float[Array, ""], sums: NoiseSums, widest: int) -> Float[Array, ""]:
-    """Log density of u = log(β - m + 1), up to a constant: the Jacobian is u (5.78).
+    """Log density of u = log(β - m + 1), up to a constant: the Jacobian is u [Leen08, eq. 5.78].
 
     Widths m are numbers here, not shapes, so that all views go through one compiled sampler.
     """
@@ -202,7 +202,7 @@ def latent_given_rest(
 def concentration_given_rest(
     seed: Array, alpha: Float[Array, ""], n_active: Array, n: int
 ) -> Float[Array, ""]:
-    """α₀ by Escobar and West (1995), exact for its prior Gamma(½, ½) (5.27).
+    """α₀ by Escobar and West (1995), exact for its prior Gamma(½, ½) [Leen08, eq. 5.27].
 
     η ~ Beta(α₀ + 1, N), then Gamma(K ± ½, ½ - log η): the larger shape is the smaller plus an
     exponential number.

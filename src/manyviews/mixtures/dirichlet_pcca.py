@@ -23,11 +23,11 @@ from .chain_summaries import (
     summary,
 )
 from .chains import ChainOptions, first_state, run_chain
-from .cluster_starts import kmeans_labels, local_pcca
 from .gibbs import SweepOptions
 from .hierarchy import make_prior
 from .joint import JointMixture, average
 from .mean_field import fit_variational
+from .mixture_em import kmeans_labels, local_pcca
 from .mixture_engine import MixtureEngine
 from .model import OPTIONS, MixtureModel
 
@@ -38,7 +38,7 @@ LARGEST_R_HAT = 1.1
 
 @register_record
 class DirichletPCCA(MixtureModel):
-    """A mixture of PCCA that finds its number of clusters (001 §5.3-5.5).
+    """A mixture of PCCA that finds its number of clusters [Leen08, §5.3-5.5].
 
     The clusters of :class:`~manyviews.MixturePCCA`, infinitely many of them in principle, with
     a Dirichlet process prior over who belongs to whom, and hierarchical priors over all

@@ -56,6 +56,15 @@ def log_chi_square(log_gamma: Float[Array, "..."]) -> Float[Array, "..."]:
     return log_gamma + float(np.log(2.0))
 
 
+def log_chi_squares(
+    seed: Array, df: list[Float[Array, " n"]], widths: list[int]
+) -> list[Float[Array, "n m"]]:
+    """Log χ² with df, df - 1, … df - m + 1 for every view of width m, all drawn at once."""
+    shapes = [chi_square_shapes(own, m) for own, m in zip(df, widths, strict=True)]
+    drawn = log_chi_square(log_gamma(seed, jnp.concatenate(shapes, axis=1)))
+    return jnp.split(drawn, np.cumsum(widths)[:-1].tolist(), axis=1)
+
+
 def log_gamma(seed: Array, shape: Float[Array, "..."]) -> Float[Array, "..."]:
     """Log Gamma(shape, 1), a draw for every shape (Marsaglia and Tsang 2000).
 

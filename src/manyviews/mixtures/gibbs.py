@@ -1,4 +1,4 @@
-"""One Gibbs sweep of the Dirichlet process mixture of PCCA, and many of them (001 §5.4)."""
+"""One Gibbs sweep of the Dirichlet process mixture of PCCA, and many of them [Leen08, §5.4]."""
 
 from functools import partial
 from typing import NamedTuple

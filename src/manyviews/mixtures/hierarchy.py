@@ -1,6 +1,6 @@
 """The Dirichlet process mixture of PCCA: its variables, log joint density and prior draws.
 
-For view i and component k (001 §5.4.3, with the corrections that the documentation lists), in
+For view i and component k ([Leen08, §5.4.3], with the corrections that the documentation lists), in
 densities 𝒲(v, S) and 𝒢(a, b) of mean S and b:
 
     μ_ik ~ N(λ_i, R_i⁻¹),    λ_i ~ N(μ_yi, Σ_yi),    R_i ~ 𝒲(m_i, Σ_yi⁻¹)

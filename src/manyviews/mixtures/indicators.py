@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.linalg import cho_solve
 from jaxtyping import Array, Bool, Float, Int
 
 from ..inference.conditional_gaussian import LOG_2PI
-from .draws import chi_square_shapes, log_chi_square, log_gamma
+from .draws import log_chi_squares
 from .hierarchy import Components, State, Tables, draw_components, n_normals
 from .numbers import Tape, fast_log, normals, split, uniforms
 
@@ -23,24 +22,23 @@ def log_likelihood(
 ) -> Float[Array, " N"]:
     """Log N(y_n | μ_k, W_k W_kᵀ + Ψ_k) of all samples, x_n integrated out.
 
-    By Woodbury with A = FFᵀ: with e = Fᵀ(y - μ), H = FᵀW, I + HᵀH = LLᵀ and z = (LLᵀ)⁻¹Hᵀe, the
-    quadratic form is ‖e - Hz‖² + ‖z‖², and log|C| = 2 log|L| - log|A|.
+    With A = FFᵀ it is that of e = Fᵀ(y - μ) under N(0, I + HHᵀ), H = FᵀW, and ½ log|A|.
     """
-    q = components[0].W.shape[2]
-    inner, projected = jnp.eye(q), jnp.zeros((len(Y[0]), q))
-    total, whitened = jnp.zeros(()), []
-    for table, own in zip(Y, components, strict=True):
-        e = (table - own.mu[k]) @ own.factor[k]
-        H = own.factor[k].T @ own.W[k]
-        inner, projected = inner + H.T @ H, projected + e @ H
-        total += 0.5 * own.log_det[k] - 0.5 * table.shape[1] * LOG_2PI
-        whitened.append((e, H))
-    L = jnp.linalg.cholesky(inner)
-    z = cho_solve((L, True), projected.T).T
-    quadratic = jnp.sum(z**2, axis=1)
-    for e, H in whitened:
-        quadratic += jnp.sum((e - z @ H.T) ** 2, axis=1)
-    return total - jnp.sum(jnp.log(jnp.diagonal(L))) - 0.5 * quadratic
+    pairs = list(zip(Y, components, strict=True))
+    e = jnp.concatenate([(table - own.mu[k]) @ own.factor[k] for table, own in pairs], axis=1)
+    H = jnp.concatenate([own.factor[k].T @ own.W[k] for own in components])
+    return sum([0.5 * own.log_det[k] for own in components], log_normal(e, H))
+
+
+def log_normal(e: Float[Array, "N d"], H: Float[Array, "d q"]) -> Float[Array, " N"]:
+    """Log N(e_n | 0, I + HHᵀ), by Woodbury and without cancellation.
+
+    With I + HᵀH = LLᵀ and z = (LLᵀ)⁻¹Hᵀe, the quadratic form is ‖e - Hz‖² + ‖z‖².
+    """
+    L = jnp.linalg.cholesky(jnp.eye(H.shape[1]) + H.T @ H)
+    z = cho_solve((L, True), H.T @ e.T).T
+    quadratic = jnp.sum((e - z @ H.T) ** 2, axis=1) + jnp.sum(z**2, axis=1)
+    return -jnp.sum(jnp.log(jnp.diagonal(L))) - 0.5 * quadratic - 0.5 * e.shape[1] * LOG_2PI
 
 
 class _Walk(NamedTuple):
@@ -60,9 +58,7 @@ def draw_auxiliary(seed: Array, state: State, n: int) -> tuple[Components, ...]:
     first, second = split(seed)
     tape = Tape(normals(first, n * sum(n_normals(hyper) for hyper in state.hyper)))
     sizes = [len(hyper.lam) for hyper in state.hyper]
-    shapes = [chi_square_shapes(hyper.beta, m) for hyper, m in zip(state.hyper, sizes, strict=True)]
-    gammas = log_gamma(second, jnp.broadcast_to(jnp.concatenate(shapes), (n, sum(sizes))))
-    parts = jnp.split(log_chi_square(gammas), np.cumsum(sizes)[:-1], axis=1)
+    parts = log_chi_squares(second, [jnp.full(n, hyper.beta) for hyper in state.hyper], sizes)
     pairs = zip(parts, state.hyper, strict=True)
     return tuple(draw_components(tape, part, hyper) for part, hyper in pairs)
 

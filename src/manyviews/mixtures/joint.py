@@ -1,7 +1,7 @@
 """A mixture of PCCA as one Gaussian mixture over all columns: densities and conditionals.
 
 Everything the fitted models answer comes from here: missing values are marginalised, wanted
-ones are conditioned on those that are there, component by component (001 §5.2, thesis.md 2.10).
+ones are conditioned on those that are there, component by component [Leen08, §5.2].
 """
 
 from collections.abc import Iterator, Sequence
@@ -98,7 +98,7 @@ class JointMixture:
     def posterior(
         self, Y: Float[np.ndarray, "N D"]
     ) -> tuple[Float[np.ndarray, "N K Q"], Float[np.ndarray, "P K Q Q"], Int[np.ndarray, " N"]]:
-        """Mean of x given y_o under every component, and its covariance (001 §2.2.1).
+        """Mean of x given y_o under every component, and its covariance [Leen08, §2.2.1].
 
         Rows that miss the same columns share covariances: the last answer says which row has which.
         """

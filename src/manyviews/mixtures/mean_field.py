@@ -16,10 +16,10 @@ from scipy.special import betaln, digamma, logsumexp
 
 from ..inference.diagnostics import settled
 from ..linear.closed_form import spans
-from .cluster_starts import kmeans_labels, local_pcca
 from .factors import GammaFactor
 from .hierarchy import Prior
 from .joint import JointMixture, average, from_views
+from .mixture_em import kmeans_labels, local_pcca
 from .view_factors import ViewFactors
 
 PREDICTIVE_DRAWS = 30

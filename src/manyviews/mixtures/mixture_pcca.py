@@ -1,18 +1,22 @@
-"""A mixture of probabilistic CCA by expectation-maximisation."""
+"""A mixture of probabilistic CCA by expectation-maximisation, and how many clusters it needs."""
 
 import time
 import warnings
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_val_score
 from sklearn.utils import check_random_state
 
+from ..data import Views
 from ..errors import ConvergenceWarning, DataError, OptionError
 from ..inference.diagnostics import FitInfo
 from ..io import register_record
 from ..options import count, number, one_of
-from .cluster_starts import kmeans_labels, local_pcca
-from .mixture_em import fit_em
+from .mixture_em import fit_em, kmeans_labels, local_pcca
 from .mixture_engine import MixtureEngine
 from .model import OPTIONS, MixtureModel
 
@@ -21,7 +25,8 @@ SMALLEST_RIDGE = 1e-9
 
 @register_record
 class MixturePCCA(MixtureModel):
-    """Several views that are related linearly, but differently in different clusters (001 §5.2).
+    """Several views that are related linearly, but differently in different clusters
+    [Leen08, §5.2].
 
     In cluster k every view i is y_i = W_ik x + μ_ik + n_i, with x ~ N(0, I) shared by the views
     and n_i ~ N(0, Ψ_ik) private to each, Ψ_ik being a full matrix. One cluster is
@@ -157,3 +162,54 @@ class MixturePCCA(MixtureModel):
         """Bayesian information criterion of some samples: lower is better."""
         scores = self.score_samples(views)
         return float(-2.0 * scores.sum() + self.n_parameters() * np.log(len(scores)))
+
+
+def choose_n_clusters(
+    model: MixturePCCA,
+    views: Any,
+    candidates: Iterable[int],
+    *,
+    criterion: str = "held-out",
+    n_folds: int = 5,
+    random_state: int | None = 0,
+) -> tuple[MixturePCCA, pd.DataFrame]:
+    """Fit the model with each number of clusters, and keep the best.
+
+    Parameters
+    ----------
+    model : MixturePCCA
+        The options; not changed.
+    candidates : iterable of int
+    criterion : {"held-out", "bic"}, default="held-out"
+        Mean log density of samples left out in turn (higher is better), or the Bayesian
+        information criterion of all samples (lower is better).
+
+    Returns
+    -------
+    model, table
+        The best, fitted to all samples, and a row per candidate: training score, parameters,
+        BIC, and (for ``"held-out"``) the held-out score with its standard error over folds.
+    """
+    if criterion not in {"held-out", "bic"}:
+        raise OptionError(f"criterion must be 'held-out' or 'bic', got {criterion!r}")
+    views = Views(views, align=model.align)
+    folds = KFold(n_folds, shuffle=True, random_state=random_state)
+    rows: dict[int, dict[str, float]] = {}
+    fitted: dict[Any, MixturePCCA] = {}
+    for n_clusters in candidates:
+        one = clone(model).set_params(n_clusters=n_clusters)
+        fitted[n_clusters] = clone(one).fit(views)
+        rows[n_clusters] = {
+            "score": fitted[n_clusters].score(views),
+            "n_parameters": fitted[n_clusters].n_parameters(),
+            "bic": fitted[n_clusters].bic(views),
+        }
+        if criterion == "held-out":
+            scores = cross_val_score(one, views, cv=folds, error_score="raise")
+            rows[n_clusters]["held_out"] = np.mean(scores)
+            rows[n_clusters]["held_out_error"] = np.std(scores, ddof=1) / np.sqrt(n_folds)
+    if not rows:
+        raise OptionError("there is no candidate to choose from")
+    table = pd.DataFrame(rows).T.rename_axis("n_clusters")
+    best = table["held_out"].idxmax() if criterion == "held-out" else table["bic"].idxmin()
+    return fitted[best], table

@@ -10,20 +10,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data import Aligned
 from ..errors import DataError, OptionError
-from ..options import SEED, Options, count, number, one_of
+from ..linear.estimators import ITERATIONS, VIEWS
+from ..options import Options, count, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names, known_views
 from .joint import JointMixture
 from .mixture_engine import MixtureEngine
 
 OPTIONS: Options = {
+    **VIEWS,
+    **ITERATIONS,
     "n_components": (count(),),
     "scaling": (one_of("view", "column", "none"),),
-    "align": (one_of("union", "intersection"),),
     "n_restarts": (count(),),
-    "max_iter": (count(),),
-    "tol": (number(0),),
-    "random_state": (SEED,),
 }
 
 

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.linalg import block_diag, cho_solve, solve_triangular
+from jax.scipy.linalg import block_diag, solve_triangular
 from jaxtyping import Array, Float
 
-from ..inference.conditional_gaussian import LOG_2PI
 from . import conditionals as given
 from .draws import wishart_factor
 from .hierarchy import Components, Hyper, log_wishart_constant
+from .indicators import log_normal
 from .renewal import Numbers
 
 Parts = tuple[Components, ...]  # one component: an entry per view, without a K axis
@@ -130,7 +130,7 @@ class _Centre(NamedTuple):
     def log_density(self, mu: Float[Array, " D"], n: Float[Array, ""]) -> Float[Array, ""]:
         apart, W = self._white(mu)
         log_det = sum(jnp.sum(jnp.log(jnp.diagonal(L))) for L in self.factors)
-        return log_det + _log_normal(apart, W / jnp.sqrt(n))
+        return log_det + log_normal(apart[None], W / jnp.sqrt(n))[0]
 
     def moved(self, mu: Float[Array, " D"], sums: Sums) -> Sums:
         """The sums with x shifted by what μ tells of the shift."""
@@ -154,17 +154,9 @@ def _log_loadings(
         each = jnp.einsum("ja,ab,bi->jiab", M, error, U)  # Vᵀ M E U for every entry of E
         wide.append((root[:, :, None, None] * each).reshape(-1, q * q))
         total += 0.5 * jnp.sum(jnp.log(precision))
-    return total + _log_normal(jnp.concatenate(apart), jnp.concatenate(wide))
+    return total + log_normal(jnp.concatenate(apart)[None], jnp.concatenate(wide))[0]
 
 
 def _scale_error(n: Float[Array, ""], q: int) -> Float[Array, "q q"]:
     """How well n samples tell the scale of x (the diagonal), and products of its dimensions."""
     return jnp.sqrt((1.0 - 0.5 * jnp.eye(q)) / n)
-
-
-def _log_normal(apart: Float[Array, " d"], wide: Float[Array, "d r"]) -> Float[Array, ""]:
-    """Log N(apart | 0, I + wide wideᵀ)."""
-    L = jnp.linalg.cholesky(jnp.eye(wide.shape[1]) + wide.T @ wide)
-    along = cho_solve((L, True), wide.T @ apart)
-    quadratic = jnp.sum((apart - wide @ along) ** 2) + jnp.sum(along**2)  # no cancellation
-    return -jnp.sum(jnp.log(jnp.diagonal(L))) - 0.5 * quadratic - 0.5 * len(apart) * LOG_2PI

@@ -3,7 +3,6 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Float, Int
 
@@ -11,10 +10,8 @@ from ..linalg import map_factorising
 from . import conditionals as given
 from .draws import (
     bartlett,
-    chi_square_shapes,
     gaussian,
-    log_chi_square,
-    log_gamma,
+    log_chi_squares,
     wishart_factor,
 )
 from .hierarchy import Components, Hyper, Tables, n_normals
@@ -36,11 +33,7 @@ def draw_numbers(
     seeds, K = split(seed), len(counts)
     sizes = [len(hyper.lam) for hyper in hypers]
     tape = Tape(normals(seeds[0], K * sum(n_normals(hyper) for hyper in hypers)))
-    shapes = [
-        chi_square_shapes(counts + hyper.beta, m) for hyper, m in zip(hypers, sizes, strict=True)
-    ]
-    gammas = log_gamma(seeds[1], jnp.concatenate(shapes, axis=1))
-    chi = jnp.split(log_chi_square(gammas), np.cumsum(sizes)[:-1], axis=1)
+    chi = log_chi_squares(seeds[1], [counts + hyper.beta for hyper in hypers], sizes)
     found = []
     for hyper, chi_square in zip(hypers, chi, strict=True):
         m, q = hyper.gamma.shape

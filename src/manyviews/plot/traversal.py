@@ -1,4 +1,4 @@
-"""What changes along a latent dimension, drawn as the view would be (000 figure 10)."""
+"""What changes along a latent dimension, drawn as the view would be [MRD21, figure 10]."""
 
 from typing import TYPE_CHECKING, Any
 

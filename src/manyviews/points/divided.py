@@ -52,7 +52,7 @@ def divided_start(
 
     ``"ncca"``: principal components of a view less its regression on its canonical variates (Ek
     et al. 2008, in its linear form); ``"pcca"``: its scores on the leading eigenvectors of PCCA's Ψ
-    (001 §4.3). Columns have unit variance.
+    [Leen08, §4.3]. Columns have unit variance.
     """
     filled = [ppca_fill(Y, min(division.n_shared, *Y.shape)) for Y in data]
     filled = [Y - Y.mean(axis=0) for Y in filled]

@@ -157,7 +157,8 @@ class PointEngine(Engine):
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         """Given x and the row's other values.
 
-        With Ψ: μ_M + Ψ_MO Ψ_OO⁻¹ (y_O - μ_O), variance s(x) (Ψ_MM - Ψ_MO Ψ_OO⁻¹ Ψ_OM) (001 §3.6.5).
+        With Ψ: μ_M + Ψ_MO Ψ_OO⁻¹ (y_O - μ_O), variance s(x) (Ψ_MM - Ψ_MO Ψ_OO⁻¹ Ψ_OM)
+        [Leen08, §3.6.5].
         """
         mean, variance = self.at(view, q.mean)
         moves, psi = self._moves(view, q), self.posteriors[view].columns

@@ -30,8 +30,8 @@ class GPLVM(TableModel):
         log p(Y, X) = -(D/2) log|K| - ½ tr(K⁻¹YYᵀ) - ½ ‖X‖² + const,  K = k(X, X) + noise I,
 
     maximised over X and the kernel. Points have no uncertainty, so the number of dimensions must
-    be right: ARD weights do not switch dimensions off here, they overfit (002 figure 5). Where that
-    matters use :class:`~manyviews.BayesianGPLVM`.
+    be right: ARD weights do not switch dimensions off here, they overfit [BGPLVM16, figure 5].
+    Where that matters use :class:`~manyviews.BayesianGPLVM`.
 
     Parameters
     ----------

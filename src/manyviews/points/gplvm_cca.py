@@ -30,7 +30,7 @@ DEGENERATE = 1.1  # times what the prior alone leaves
 
 @register_record
 class GPLVMCCA(ViewsModel):
-    """A nonlinear probabilistic CCA (001 chapter 3).
+    """A nonlinear probabilistic CCA [Leen08, chapter 3].
 
     vec Y⁽ᵏ⁾ ~ N(0, Ψ_k ⊗ K_k),  K_k = k_k(X, X) + I/β_k,  x_n ~ N(0, I): what varies within a
     view goes into its full covariance Ψ_k, so that the points are left with what the views share.

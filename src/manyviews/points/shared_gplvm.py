@@ -21,7 +21,7 @@ class SharedGPLVM(ViewsModel):
     """One latent point per sample from which every view is a set of Gaussian processes.
 
     Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k, f⁽ᵏ⁾_d ~ GP(0, k_k), x_n ~ N(0, I), by maximum a posteriori
-    (Shon et al. 2006; the "GPLVM-PCA" of 001). All dimensions are there for all views: what is
+    (Shon et al. 2006; the "GPLVM-PCA" of [Leen08]). All dimensions are there for all views: what is
     private to one competes with what is shared. :class:`~manyviews.MRD` decides that by itself.
 
     Parameters

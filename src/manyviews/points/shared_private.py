@@ -1,4 +1,6 @@
-"""001 chapter 4: what is shared and what is private add up, each a GP of its own latent space."""
+"""[Leen08, chapter 4]: what is shared and what is private add up,
+each a GP of its own latent space.
+"""
 
 import warnings
 from typing import Any, Self
@@ -31,7 +33,7 @@ UNUSED = 1e-3  # of the largest shared weight of any view
 
 @register_record
 class SharedPrivateGPLVM(ViewsModel):
-    """Y⁽ᵏ⁾ = F⁽ᵏ⁾(X) + N⁽ᵏ⁾(X⁽ᵏ⁾) + noise, both GPs, by maximum a posteriori (001 chapter 4).
+    """Y⁽ᵏ⁾ = F⁽ᵏ⁾(X) + N⁽ᵏ⁾(X⁽ᵏ⁾) + noise, both GPs, by maximum a posteriori [Leen08, chapter 4].
 
     The covariance of a view is K_f(X) + K_n(X⁽ᵏ⁾) + noise: unlike in :class:`SubspaceGPLVM` shared
     and private parts do not interact, and can be told apart (:meth:`component`). Polynomial kernels
@@ -183,7 +185,7 @@ class SharedPrivateGPLVM(ViewsModel):
         return found
 
     def component(self, view: str, part: str, X: Any = None, *, return_std: bool = False) -> Any:
-        """The shared or the private part of a view, as a deviation from its mean (001 §4.3).
+        """The shared or the private part of a view, as a deviation from its mean [Leen08, §4.3].
 
         C_f(X*, X) K⁻¹ Y with variance C_f(X*, X*) - C_f(X*, X) K⁻¹ C_f(X, X*), likewise for the
         private part. Mean of the view, shared and private part add up to the model's prediction.

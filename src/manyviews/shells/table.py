@@ -130,7 +130,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         Parameters
         ----------
         method : {"auto", "augmented", "fixed"}
-            Of variational models, whose density is F(Y, y*) - F(Y) (002 eq. 36):
+            Of variational models, whose density is F(Y, y*) - F(Y) [BGPLVM16, eq. 36]:
             ``"augmented"`` lets the new row revise q(U), as the equation has it; ``"fixed"``
             keeps q(U) of the training data, which gives a lower number. ``"auto"`` is
             ``"augmented"`` unless scattered missing training values rule it out. Rows with
@@ -184,7 +184,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> Any:
-        """Rows at other times of a training sequence, from the time stamps alone (002 §4.2).
+        """Rows at other times of a training sequence, from the time stamps alone [BGPLVM16, §4.2].
 
         Before, between or after the training rows. With ``n_samples``, trajectories of shape
         (n_samples, n_times, n_features) whose latent paths are drawn jointly over time.

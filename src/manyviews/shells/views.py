@@ -98,7 +98,7 @@ class ViewsModel(FittedModel):
         return pd.concat(frames, axis=1, names=["moment", "dimension"])
 
     def latent_by_view(self) -> dict[str, Float[np.ndarray, "N Q"]]:
-        """Where each view alone puts the training samples (001 §3.4.2); NaN where it is absent.
+        """Where each view alone puts the training samples [Leen08, §3.4.2]; NaN where it is absent.
 
         Views that say the same of a sample put it in the same place: the correlation of these
         points is what the views share.
@@ -292,7 +292,7 @@ class ViewsModel(FittedModel):
         times: Any = None,
         sequences: Any = None,
     ) -> tuple[np.ndarray, Float[np.ndarray, "N K"]]:
-        """Training samples that correspond to given ones in the shared dimensions (000 §5.2).
+        """Training samples that correspond to given ones in the shared dimensions [MRD21, §5.2].
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class ViewsModel(FittedModel):
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> Any:
-        """Views at other times of a training sequence, from the time stamps alone (002 §4.2).
+        """Views at other times of a training sequence, from the time stamps alone [BGPLVM16, §4.2].
 
         Before, between or after the training samples. With ``n_samples``, trajectories of shape
         (n_samples, n_times, n_columns) whose latent paths are drawn jointly over time, and
@@ -360,7 +360,7 @@ class ViewsModel(FittedModel):
         self, dimension: int, view: Names | None = None, *, at: Any = None, steps: int = 9,
         span: float | None = None,
     ) -> Any:  # fmt: skip
-        """Views along one latent dimension, the others held (000 figure 10).
+        """Views along one latent dimension, the others held [MRD21, figure 10].
 
         Parameters
         ----------

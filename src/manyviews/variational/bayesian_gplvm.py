@@ -1,4 +1,4 @@
-"""The Bayesian GP-LVM: one view, latent points independent or moving over time (002)."""
+"""The Bayesian GP-LVM: one view, latent points independent or moving over time [BGPLVM16]."""
 
 from typing import Any, Self
 
@@ -132,7 +132,7 @@ class BayesianGPLVM(TableModel):
         ----------
         times : array-like, optional
             A time stamp (number or date) per row, in any order, or several observed inputs per
-            row. The latent points then follow a Gaussian process over them (002 §3.3.2).
+            row. The latent points then follow a Gaussian process over them [BGPLVM16, §3.3.2].
         sequences : array-like, optional
             The independent sequence that each row belongs to.
         """

@@ -1,4 +1,6 @@
-"""Collaborative Gaussian process dynamical systems: one view (003 §2.2; Zhao et al. 2018)."""
+"""Collaborative Gaussian process dynamical systems: one view
+([McGPDS23, §2.2]; Zhao et al. 2018).
+"""
 
 from typing import Any, Self
 

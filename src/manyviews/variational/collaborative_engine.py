@@ -1,4 +1,6 @@
-"""The engine of collaborative models: views with paths of their own around a shared one (003)."""
+"""The engine of collaborative models: views with paths of their own around a shared one
+[McGPDS23].
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -117,8 +119,8 @@ class CollaborativeEngine(VariationalEngine):
 
         ``"conditional"`` leaves them as the joint posterior has them: their prior given what is
         known of the shared path. ``"nearest"`` takes those of the training sample nearest in the
-        shared path (003 Algorithm 1), ``"nearest-own"`` of the one nearest in the known views' own
-        paths.
+        shared path [McGPDS23, Algorithm 1], ``"nearest-own"`` of the one nearest in the known
+        views' own paths.
         """
         if treatment == "conditional":
             return known

@@ -34,7 +34,7 @@ class Collaboration:
     alpha : float or None
         Hold all weights there, and the spread with them, in the place of learning them.
     factorised : bool
-        The posterior family of 003 in the place of the joint one.
+        The posterior family of [McGPDS23] in the place of the joint one.
     """
 
     shared_kernel: TimeKernel

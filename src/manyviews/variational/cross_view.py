@@ -1,4 +1,4 @@
-"""One set of views from another: private dimensions, modes (000 Alg. 1)."""
+"""One set of views from another: private dimensions, modes [MRD21, Algorithm 1]."""
 
 import warnings
 from dataclasses import replace
@@ -59,7 +59,7 @@ def fill_private(
     treatment : {"posterior", "nearest", "blend", "conditional"}
         Leave them at their posterior, which is the prior where the known views say nothing;
         take those private to B from the training point nearest in the shared dimensions
-        (000 Algorithm 1); let every dimension slide from that point to the posterior by
+        [MRD21, Algorithm 1]; let every dimension slide from that point to the posterior by
         ``strength``; or take those private to B from all training points near in the shared
         dimensions, as a mixture (see :func:`conditional_mixture`).
     """

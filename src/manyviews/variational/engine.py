@@ -69,7 +69,8 @@ class VariationalEngine(Engine):
         n_starts: int = 10,
         flow_weight: float = 0.0,
     ) -> Positions:
-        """q(x*) of rows (002 §4), and of what is private to the wanted views (000 Algorithm 1).
+        """q(x*) of rows [BGPLVM16, §4], and of what is private to the wanted views
+        [MRD21, Algorithm 1].
 
         Parameters
         ----------
@@ -148,7 +149,7 @@ class VariationalEngine(Engine):
     def log_density(
         self, rows: Tables, when: When | None = None, *, method: str = "auto", n_starts: int = 10
     ) -> Float[np.ndarray, " N"]:
-        """F(Y, y*) - F(Y) of every row (002 eq. 36).
+        """F(Y, y*) - F(Y) of every row [BGPLVM16, eq. 36].
 
         Rows with time stamps each get an equal share of their sequence's.
         """
@@ -178,7 +179,7 @@ class VariationalEngine(Engine):
     def moments(
         self, view: int, q: Positions, spread: Spread = None
     ) -> tuple[Float[np.ndarray, "R D"], np.ndarray | None]:
-        """Exact for Gaussian positions with independent dimensions (002 eq. 40-41)."""
+        """Exact for Gaussian positions with independent dimensions [BGPLVM16, eq. 40-41]."""
         return moments(self.posteriors[view], self._seen(view, q), spread)
 
     def draw(

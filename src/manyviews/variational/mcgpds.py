@@ -1,4 +1,6 @@
-"""Multi-view collaborative Gaussian process dynamical systems (003), for any number of views."""
+"""Multi-view collaborative Gaussian process dynamical systems [McGPDS23],
+for any number of views.
+"""
 
 from typing import Any, Self
 
@@ -32,9 +34,9 @@ class McGPDS(ViewsModel):
         x^k | x^s ~ N((1-α_k) x^s, α_k² κ_k + (1-α_k)² ε_k),
         y^k_d = h_d(x^k) + Σ_j w_dj g_jd(x^k) + noise,
 
-    where h_d and the J local processes g_jd are Gaussian processes with kernels of their own (003).
-    α near zero: the view is all shared; near one: it stands alone. The bound is a rigorous one,
-    which that of the paper is not, and any number of views will do.
+    where h_d and the J local processes g_jd are Gaussian processes with kernels of their own
+    [McGPDS23]. α near zero: the view is all shared; near one: it stands alone. The bound is a
+    rigorous one, which that of the paper is not, and any number of views will do.
 
     Parameters
     ----------
@@ -45,25 +47,25 @@ class McGPDS(ViewsModel):
     n_local : int or dict by view, default=1
         Local processes J. Zero maps with one plain GP.
     kernel : str, Kernel or dict by view, default="rbf"
-        Of the mappings; ``"linear"`` is the linear map of 003's ablation.
+        Of the mappings; ``"linear"`` is the linear map of the ablation in [McGPDS23].
     time_kernel : str, Kernel or dict by view, default="auto"
         The views' own dynamics κ_k. ``"white"`` gives each time a point of its own: the prior
-        of a GP-LVM (003's other ablation).
+        of a GP-LVM (the other ablation in [McGPDS23]).
     shared_kernel : str or Kernel, default="auto"
         κ_s.
     sharing : {"view", "dimension", "none"}, default="view"
-        One α for a view (003); one for each of its dimensions, so that some may be shared and
+        One α for a view [McGPDS23]; one for each of its dimensions, so that some may be shared and
         others private; or none: α = 1, independent models.
     alpha : float, optional
         Hold all weights at this value, between 0 and 1, in the place of learning them. Learnt ones
         can drift to where the views share little and the bound is higher, but one view says less of
         another; choose between 0.1, say, and learning by predictions of held-out sequences.
     factorised : bool, default=False
-        Take the posterior family of 003, q(X^s) Π_k q(X^k), in the place of the joint one.
+        Take the posterior family of [McGPDS23], q(X^s) Π_k q(X^k), in the place of the joint one.
     outputs_per_step : int, optional
         In the middle stage of the fit, draw so many outputs of every collaborative view for each
-        step (003 §4.1). Worth it for thousands of columns and two local processes or more; with one
-        local process the cost hardly grows with the columns. Default: all.
+        step [McGPDS23, §4.1]. Worth it for thousands of columns and two local processes or more;
+        with one local process the cost hardly grows with the columns. Default: all.
     init : {"concatenated", "canonical", "separate", "random"} or array, default="concatenated"
         Starting paths. PPCA of all views side by side, the same path for all, with α at 0.1; or
         one for each with α at 0.5: the PPCA scores of the views, rotated towards their canonical
@@ -80,7 +82,7 @@ class McGPDS(ViewsModel):
 
     private : {"auto", "conditional", "nearest", "nearest-own"}, default="auto"
         Where the path of a wanted view comes from: its prior given the shared path; the
-        training sample nearest in the shared path (003 Algorithm 1); the one nearest in the
+        training sample nearest in the shared path [McGPDS23, Algorithm 1]; the one nearest in the
         known views' own paths. ``"auto"`` takes what predicts left-out training sequences
         best (:meth:`compare_private`), which is found out at the first such question.
 

@@ -26,7 +26,7 @@ class MRD(ViewsModel):
 
         Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k,   f⁽ᵏ⁾_d ~ GP(0, k_k),   x_n ~ N(0, I),
 
-    and each has relevance weights of its own for the latent dimensions (000, 004). A
+    and each has relevance weights of its own for the latent dimensions [MRD21; MRD12]. A
     dimension that two views weigh is shared, one that a single view weighs is private to it,
     one that none weighs is switched off.
 
@@ -39,7 +39,7 @@ class MRD(ViewsModel):
     kernel : str, Kernel or dict by view, default="rbf"
     n_local : int or dict by view, default=0
         Local processes of each view: with one or more, its columns mix several kernels by weights
-        of their own (003); see :class:`~manyviews.McGPDS`.
+        of their own [McGPDS23]; see :class:`~manyviews.McGPDS`.
     init : {"concatenated", "separate", "canonical", "random"} or array, default="concatenated"
         Starting latent means: PPCA of all views side by side, or of each on its own, or
         generalised canonical correlations (what the views share comes first), or random, or
@@ -52,7 +52,7 @@ class MRD(ViewsModel):
     align : {"union", "intersection"}, default="union"
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
     split_columns : bool, default=False
-        Make every column a view of its own (000 §5.6); see :meth:`per_column`.
+        Make every column a view of its own [MRD21, §5.6]; see :meth:`per_column`.
     evidence_power : float, "auto" or dict by view, default=1.0
         Exponent, at most one, of what new samples say of their latent position. The model takes
         the noise of a view's columns as independent; where it is not (image features, spectra),
@@ -69,7 +69,7 @@ class MRD(ViewsModel):
     private : {"posterior", "nearest", "blend", "conditional"}, default="posterior"
         Where the dimensions come from that the known views do not inform: from the
         posterior, which is their prior; from the training sample nearest in the shared
-        dimensions (sharper, 000 Algorithm 1); from a blend of the two by relevance; or
+        dimensions (sharper, [MRD21, Algorithm 1]); from a blend of the two by relevance; or
         from all training samples near in the shared dimensions, as a mixture.
     n_modes : int, default=1
         With more, q(x*) is a mixture of up to so many optima found: what the known views
@@ -162,7 +162,7 @@ class MRD(ViewsModel):
         ----------
         times, sequences : array-like or Series, optional
             A time stamp (or several observed inputs) and a sequence per sample: the latent
-            points then follow a Gaussian process over time (000 §4.3). See
+            points then follow a Gaussian process over time [MRD21, §4.3]. See
             :meth:`BayesianGPLVM.fit`.
         """
         scaled = self._prepare(views, times, sequences)

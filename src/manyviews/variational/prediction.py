@@ -20,7 +20,7 @@ def moments(
 ) -> tuple[Float[np.ndarray, "N D"], np.ndarray | None]:
     """Mean of y* at Gaussian inputs, and its variance or covariance across columns, with noise.
 
-    (002 eq. 40-41)
+    [BGPLVM16, eq. 40-41]
     """
     n = q.mean.shape[0]
     padded = _pad(q)  # few shapes, few compilations

@@ -1,4 +1,4 @@
-"""Regression on inputs that are noisy or partly missing: its start and its fit (002 §6)."""
+"""Regression on inputs that are noisy or partly missing: its start and its fit [BGPLVM16, §6]."""
 
 import warnings
 from dataclasses import dataclass
@@ -71,8 +71,8 @@ def regression_plan(max_iter: int) -> tuple[Stage, ...]:
 
 
 def joint_plans(max_iter: int, learn_from: str) -> tuple[tuple[Stage, ...], ...]:
-    """For missing inputs: q(X) follows the first model's mapping (002 Algorithm 1). Then, with
-    ``learn_from="all"``, both are trained together; and every other restart first learns the
+    """For missing inputs: q(X) follows the first model's mapping [BGPLVM16, Algorithm 1]. Then,
+    with ``learn_from="all"``, both are trained together; and every other restart first learns the
     mapping at what the inputs say of each other.
     """
     if learn_from == "complete":
@@ -89,8 +89,9 @@ def fit_regression(
 ) -> tuple[VariationalEngine, FitInfo]:
     """Fit q(X) of the inputs and a GP from them to the outputs.
 
-    With missing inputs and enough complete rows, a first model of those places the others (002
-    Algorithm 1); where there are two plans, every other restart begins from imputed inputs.
+    With missing inputs and enough complete rows, a first model of those places the others
+    [BGPLVM16, Algorithm 1]; where there are two plans, every other restart begins from imputed
+    inputs.
     """
     filled = seen.gaussian.complete(seen.values).filled
     complete = ~np.isnan(seen.values).any(axis=1)
@@ -132,7 +133,7 @@ def _wide_kernel(kernel: str | Kernel, X: Float[np.ndarray, "N Q"], variance: fl
 def _first_model(
     seen: SeenInputs, Y: Float[np.ndarray, "N D"], view: Mapping, options: FitOptions
 ) -> Model:
-    """A model of the complete rows alone (002 Algorithm 1, line 5)."""
+    """A model of the complete rows alone [BGPLVM16, Algorithm 1, line 5]."""
     search = options.plan.search
     model = with_positive_transform(Model(seen.latent(), (view,)), search.positive)
     plan = regression_plan(options.plan.plans[0][-1].iterations)

@@ -1,4 +1,4 @@
-"""Gaussian process regression on noisy and partly missing inputs (002 §6)."""
+"""Gaussian process regression on noisy and partly missing inputs [BGPLVM16, §6]."""
 
 import os
 from typing import Any, Self
@@ -49,7 +49,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
 
     a value of z is exact, or x = z + noise of known or unknown variance, or NaN, and then x
     follows a Gaussian given the row's other values. The fit maximises a lower bound on
-    log p(y | z) over q(X) = Π N(μ, S), which is pinned where z is exact (002 Algorithm 1).
+    log p(y | z) over q(X) = Π N(μ, S), which is pinned where z is exact [BGPLVM16, Algorithm 1].
 
     Parameters
     ----------
@@ -62,12 +62,12 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         one variance for all (standardised) inputs, one per column, or one per row.
     missing_inputs : {"gaussian", "independent"}, default="gaussian"
         What is known of missing inputs before y is seen: a Gaussian given the row's other inputs,
-        fitted to all rows, or each column's mean and variance alone (as in 002).
+        fitted to all rows, or each column's mean and variance alone (as in [BGPLVM16]).
     learn_from : {"auto", "complete", "all"}, default="auto"
         Rows that kernel, noise and inducing inputs are learnt from, where inputs are missing. The
         others inform the function in either case; but in training, free inputs can be moved to
         explain the noise of the outputs, and the function then gets worse as more are missing.
-        ``"auto"`` is ``"complete"`` if there are 30 complete rows; 002 has ``"all"``.
+        ``"auto"`` is ``"complete"`` if there are 30 complete rows; [BGPLVM16] has ``"all"``.
     scaling : {"column", "view", "none"}, default="column"
         How outputs are scaled; inputs are always standardised by column.
     noise_floor : float, default=1e-6
@@ -296,7 +296,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
 
         Returns the mean; ``(mean, std)`` or ``(mean, covariance across outputs)`` on request; or
         draws of shape (n_samples, n_rows[, n_targets]). The noise of the outputs is included. The
-        moments are exact for Gaussian inputs (002 eq. 40-41) with independent coordinates.
+        moments are exact for Gaussian inputs [BGPLVM16, eq. 40-41] with independent coordinates.
 
         Parameters
         ----------
@@ -321,7 +321,8 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     ) -> Any:
         """What the inputs are, given what was seen of them and, if known, the outputs.
 
-        Without arguments those of the training rows; for new rows q(U) stays fixed (002 §4.1).
+        Without arguments those of the training rows; for new rows q(U) stays fixed
+        [BGPLVM16, §4.1].
         """
         check_is_fitted(self)
         if X is None:

@@ -266,6 +266,10 @@ def test_every_treatment_of_private_dimensions(model, data, private, n_modes):
     assert (std > 0).all()
     draws = model.predict(known, "right", n_samples=2000, random_state=1, **options)
     np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.15 * std.max())
+    modes = model.predict_modes(known, "right", **options)
+    np.testing.assert_allclose(modes.weights.sum(axis=1), 1.0)
+    together = np.einsum("ns,nsd->nd", modes.weights, modes.means)
+    np.testing.assert_allclose(together, mean, rtol=1e-6, atol=1e-8)
 
 
 def test_known_private_dimensions_sharpen_the_answer(model, data):

@@ -184,7 +184,7 @@ def test_feature_efficiency_lies_between_nothing_and_all(rng):
 
 
 def test_the_toy_of_the_thesis(rng):
-    """001 §3.6.1: the population's canonical correlation is 0.8, and PCA does not see it."""
+    """[Leen08, §3.6.1]: the population's canonical correlation is 0.8, and PCA does not see it."""
     roots = [np.array([[0.1, 0.3], [0.3, 1.0]]), np.array([[0.2, 0.1], [0.1, 1.0]])]
     x = rng.normal(size=(20_000, 1))
     views = [(x @ [[2.0, 0.0]] + rng.normal(size=(20_000, 2))) @ root for root in roots]

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-
 from explore_models import QUICK, running, small_model, small_views
+
 from manyviews import BayesianGPLVM, MRDClassifier, explore
 from manyviews.errors import DataError, ExposedWarning, MissingExtraError, OptionError
 from manyviews.explore import server as serving

@@ -83,7 +83,7 @@ def test_the_joint_posterior_is_the_textbook_one(rng, K, lengths):
 
 @pytest.mark.parametrize("K", [2, 3])
 def test_the_factorised_family_is_that_of_the_paper(rng, K):
-    """003 eq. 9, 12, 13 and S_k = (A_k⁻¹ + Λ_k)⁻¹, with matrices inverted without shame."""
+    """[McGPDS23, eq. 9, 12, 13] and S_k = (A_k⁻¹ + Λ_k)⁻¹, with matrices inverted without shame."""
     latent = world(rng, K, factorised=True)
     (q, kl), everything = infer(latent)
     N, total = 8, 0.0

@@ -13,8 +13,7 @@ from manyviews import MixturePCCA
 from manyviews.errors import ConvergenceWarning, DataError, FactorisationError, OptionError
 from manyviews.linear.closed_form import canonical_pcca, same_view
 from manyviews.mixtures import JointMixture, choose_n_clusters
-from manyviews.mixtures.cluster_starts import local_pcca
-from manyviews.mixtures.mixture_em import em_step, expected_moments, fit_em
+from manyviews.mixtures.mixture_em import em_step, expected_moments, fit_em, local_pcca
 
 
 def three_clusters(n=240, sizes=(3, 2), seed=0, noise=0.3):

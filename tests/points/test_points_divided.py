@@ -109,7 +109,7 @@ def test_components_add_up_and_are_gp_regressions(problem, tmp_path):
 
 
 def test_linear_parts_are_pcca(problem):
-    """001 §4.1: with linear kernels K = XXᵀ + X_iX_iᵀ + noise."""
+    """[Leen08, §4.1]: with linear kernels K = XXᵀ + X_iX_iᵀ + noise."""
     _, views = problem
     Y = views["left"]
     X = np.random.default_rng(1).normal(size=(60, 2))
@@ -159,7 +159,9 @@ def test_a_start_by_parts_finds_bars_and_keeps_spare_dimensions_small():
 
 
 def test_bars_are_found_and_spare_images_pruned():
-    """001 §4.4 in small: every latent image is a bar, and weights of spare ones go to zero."""
+    """[Leen08, §4.4] in small: every latent image is a bar,
+    and weights of spare ones go to zero.
+    """
     views, truth = bars(1)
     model = SharedPrivateGPLVM(
         8,

@@ -179,7 +179,7 @@ def test_times_may_be_dates_and_series_in_another_order(series):
 
 
 def test_any_input_can_stand_for_time(rng):
-    """Warped GP regression: outputs at new inputs, through the latent space (002 §3.3.2)."""
+    """Warped GP regression: outputs at new inputs, through the latent space [BGPLVM16, §3.3.2]."""
     inputs = rng.uniform(-2, 2, (80, 2))
     x = np.stack([np.sin(inputs[:, 0]), np.cos(inputs[:, 1])], axis=1)
     Y = np.exp(x @ rng.normal(size=(2, 6))) + 0.02 * rng.normal(size=(80, 6))

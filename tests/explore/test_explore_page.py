@@ -7,8 +7,8 @@ from urllib.request import urlopen
 
 import numpy as np
 import pytest
-
 from explore_models import running, small_model, small_views
+
 from manyviews import explore
 from manyviews.data import When
 

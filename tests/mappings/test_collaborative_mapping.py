@@ -73,7 +73,7 @@ def test_the_bound_is_below_the_exact_marginal_for_any_inducing_inputs(rng, J):
 
 
 def test_the_published_bound_exceeds_the_marginal_where_ours_equals_it():
-    """One data point, h = w²g = 1/β: the claimed precision of y is zero (003 eq. 10)."""
+    """One data point, h = w²g = 1/β: the claimed precision of y is zero [McGPDS23, eq. 10]."""
     beta, h, g, y = 1.0, 1.0, 1.0, 3.0
     claimed = beta * (1 - beta * g / (1 + beta * g) - beta * h / (1 + beta * h))
     published = -0.5 * (np.log(2 * np.pi) + np.log((1 + h) * (1 + g)) + claimed * y**2)

@@ -12,10 +12,10 @@ from manyviews import DirichletPCCA, MixturePCCA
 from manyviews.errors import ConvergenceWarning, OptionError
 from manyviews.mixtures import chains, dirichlet_pcca, factors
 from manyviews.mixtures.chain_summaries import representative, similarity, split_r_hat
-from manyviews.mixtures.cluster_starts import kmeans_labels, local_pcca
 from manyviews.mixtures.hierarchy import make_prior
 from manyviews.mixtures.indicators import draw_auxiliary
 from manyviews.mixtures.mean_field import Posterior
+from manyviews.mixtures.mixture_em import kmeans_labels, local_pcca
 from manyviews.mixtures.numbers import as_seed
 
 

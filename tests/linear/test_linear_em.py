@@ -97,7 +97,7 @@ def test_pcca_by_em_ends_in_the_closed_form_and_its_correlations_are_ccas(rng, r
 
 
 def test_the_printed_formula_of_the_thesis_is_not_the_maximum(rng):
-    """001 prints W = Σ U P where P^½ belongs (erratum E5)."""
+    """[Leen08] prints W = Σ U P where P^½ belongs (erratum E5)."""
     tables = two_views(rng)
     right = pcca(tables, 2, [0.0, 0.0], ["a", "b"])
     wrong = []

@@ -29,7 +29,7 @@ def points(X):
 
 
 def toy_x1(seed, n=200):
-    """001 §3.6.1: a shared direction of little variance in the first view."""
+    """[Leen08, §3.6.1]: a shared direction of little variance in the first view."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n, 1))
     roots = [np.array([[0.1, 0.3], [0.3, 1.0]]), np.array([[0.2, 0.1], [0.1, 1.0]])]
@@ -179,7 +179,7 @@ class TestMappings:
 class TestLinear:
     @pytest.mark.parametrize("prior", [False, True])
     def test_closed_form_is_a_stationary_maximum(self, rng, prior):
-        """001 E4, E7: X = U(Λ/D - I)^½, or its MAP version, for K = XXᵀ + I given Ψ."""
+        """[Leen08, E4, E7]: X = U(Λ/D - I)^½, or its MAP version, for K = XXᵀ + I given Ψ."""
         tables = [rng.normal(size=(20, 3)) @ rng.normal(size=(3, 3)) * 3, rng.normal(size=(20, 2))]
         psis = [np.cov(Y.T) for Y in tables]
         X = linear_points(tables, psis, 2, prior=prior)
