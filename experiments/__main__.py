@@ -22,6 +22,7 @@ EXPERIMENTS = (
     "pose",
     "pose-mc",
     "robustness",
+    "tables",
     "thesis-gplvm",
     "thesis-mixture",
     "toy",
@@ -41,10 +42,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a smoke run of under a minute")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder for pictures")
+    parser.add_argument("--sets", nargs="+", default=[], help="tables: these data sets alone")
+    parser.add_argument("--methods", nargs="+", default=[], help="tables: these methods alone")
+    parser.add_argument("--repeats", type=int, default=3, help="tables: divisions into folds")
+    parser.add_argument("--jobs", type=int, default=1, help="tables: processes side by side")
     options = parser.parse_args(arguments)
     if options.seeds < 1:
         parser.error("--seeds must be at least 1")
-    setting = Setting(data_folder(options.data), options.seeds, options.quick, options.results)
+    setting = Setting(
+        data_folder(options.data), options.seeds, options.quick, options.results,
+        tuple(options.sets), tuple(options.methods), options.repeats, options.jobs,
+    )  # fmt: skip
     experiment = importlib.import_module(f".{options.name.replace('-', '_')}", __package__)
     rows = experiment.run(setting)
     show(options.name, rows)

@@ -13,12 +13,19 @@ class DataFolderError(SystemExit):
 
 @dataclass(frozen=True)
 class Setting:
-    """The options of the command, as every experiment receives them."""
+    """The options of the command, as every experiment receives them.
+
+    The last four are for experiments over many data sets.
+    """
 
     data: Path | None
     seeds: int
     quick: bool
     results: Path
+    sets: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    repeats: int = 3
+    jobs: int = 1
 
     def load(self, name: str) -> dict[str, np.ndarray]:
         """Read one data set from the data folder."""

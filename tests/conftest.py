@@ -12,7 +12,7 @@ def uncheckable(hint):
     return hint is Self or any(uncheckable(part) for part in get_args(hint))
 
 
-ROOMS = ("composed", "inference.search", "linear", "mixtures", "points", "variational")
+ROOMS = ("composed", "inference.search", "linear", "mixtures", "points", "stacking", "variational")
 CATALOGUE = tuple(f"manyviews.{room}" for room in ROOMS)
 
 

@@ -29,6 +29,7 @@ ORDER = [
     {"points", "variational"},
     {"mixtures"},
     {"composed"},
+    {"stacking"},
     {"catalogue"},
     {"plot"},
     {"interop"},

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .data import Views
     from .inference.search import Search, Stage
     from .mixtures import DirichletPCCA, MixturePCCA
+    from .stacking import Stack, compare
     from .variational import CGPDS, MRD, BayesianGPLVM, McGPDS, UncertainGPRegressor
 
     __version__: str
@@ -24,6 +25,7 @@ HOMES = {
     "inference.search": ("Search", "Stage"),
     "catalogue": ("load",),
     "mixtures": ("DirichletPCCA", "MixturePCCA"),
+    "stacking": ("Stack", "compare"),
     "variational": ("CGPDS", "MRD", "BayesianGPLVM", "McGPDS", "UncertainGPRegressor"),
 }
 ROOMS = ("errors", "kernels", "likelihoods", "linear", "points")
@@ -39,10 +41,12 @@ __all__ = [
     "McGPDS",
     "MixturePCCA",
     "Search",
+    "Stack",
     "Stage",
     "UncertainGPRegressor",
     "Views",
     "__version__",
+    "compare",
     "errors",
     "kernels",
     "likelihoods",

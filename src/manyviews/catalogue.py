@@ -1,6 +1,6 @@
 """All models under one roof: whoever imports this can read the file of any of them."""
 
-from . import composed, linear, mixtures, points, variational
+from . import composed, linear, mixtures, points, stacking, variational
 from .io import load
 
-__all__ = ["composed", "linear", "load", "mixtures", "points", "variational"]
+__all__ = ["composed", "linear", "load", "mixtures", "points", "stacking", "variational"]

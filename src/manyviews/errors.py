@@ -71,3 +71,7 @@ class DegenerateCovarianceWarning(ManyviewsWarning):
 
 class NothingSharedWarning(ManyviewsWarning):
     """A view does not use the latent dimensions that it was to share."""
+
+
+class MemberLeftOutWarning(ManyviewsWarning):
+    """A member of a stack could not be fitted, and takes no part in it."""

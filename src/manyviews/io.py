@@ -26,11 +26,16 @@ from .errors import FileFormatError, OptionError
 FORMAT = "manyviews-model-2"
 
 RECORDS: dict[str, type] = {}
+NAMES: dict[type, str] = {}
 
 
-def register_record(kind: type) -> type:
-    """Allow a dataclass or equinox module to be saved and loaded (also a decorator)."""
-    RECORDS[kind.__name__] = kind
+def register_record(kind: type, name: str | None = None) -> type:
+    """Allow a dataclass or equinox module to be saved and loaded (also a decorator).
+
+    Files know it by its name, or by another one where two classes have the same.
+    """
+    NAMES[kind] = name or kind.__name__
+    RECORDS[NAMES[kind]] = kind
     return kind
 
 
@@ -48,6 +53,15 @@ def write(path: str | os.PathLike[str], content: Any) -> None:
     temporary = path.with_name(path.name + ".part")
     save_file(tensors, temporary, header)
     os.replace(temporary, path)
+
+
+def why_not(content: Any) -> str:
+    """Why something cannot be written to a file; empty if it can."""
+    try:
+        _encode(content, "model", {})
+    except OptionError as wrong:
+        return str(wrong)
+    return ""
 
 
 def describe(path: str | os.PathLike[str]) -> dict[str, str]:
@@ -133,10 +147,10 @@ def _encode(node: Any, name: str, tensors: dict[str, np.ndarray]) -> Any:
     if isinstance(node, list | tuple):
         items = [_encode(v, f"{name}.{i}", tensors) for i, v in enumerate(node)]
         return {"tuple" if isinstance(node, tuple) else "list": items}
-    if type(node).__name__ in RECORDS:
+    if type(node) in NAMES:
         fields = _fields(node)
         return {
-            "record": type(node).__name__,
+            "record": NAMES[type(node)],
             "fields": {k: _encode(v, f"{name}.{k}", tensors) for k, v in fields.items()},
         }
     raise OptionError(

@@ -228,6 +228,49 @@ def report(
 
 
 @command
+def compare(
+    files: Files = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")] = Path(
+        "comparison"
+    ),
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Method: mean, ridge, pls, knn, gp, forest, gfa, pcca, mrd, stack. Default: all."
+        ),
+    ] = None,
+    target: Annotated[
+        list[str] | None, typer.Option(help="View to predict from all others. Default: each.")
+    ] = None,
+    reference: Annotated[str, typer.Option(help="Method to compare the others with.")] = "ridge",
+    folds: Annotated[int, typer.Option(help="Folds of samples.")] = 5,
+    groups: Annotated[
+        str | None, typer.Option(help="Samples that stay together: FILE:COLUMN.")
+    ] = None,
+    times: Times = None,
+    sequences: Sequences = None,
+    index: Index = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes side by side.")] = 1,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Predict every view from the others by several methods, and say what to use.
+
+    Run it again, and it goes on where it stopped.
+    """
+    from .comparing import compare_files
+
+    run = RunOptions(
+        views=files or [], index=index, times=times, sequences=sequences, seed=seed, labels=groups
+    )
+    compare_files(
+        run, out, methods=model or None, targets=target or None, reference=reference, folds=folds,
+        n_jobs=jobs, quiet=quiet, as_json=json,
+    )  # fmt: skip
+
+
+@command
 def info(model: ModelFile, json: Json = False) -> None:
     """What is in a model file."""
     from .showing import show_info

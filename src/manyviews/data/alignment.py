@@ -35,6 +35,16 @@ class Aligned:
     samples: list[Any]
     labelled: bool
 
+    def select(self, names: Sequence[str]) -> "Aligned":
+        """Some of the views, in the given order."""
+        places = [self.names.index(name) for name in names]
+        return replace(
+            self,
+            names=tuple(names),
+            tables=tuple(self.tables[p] for p in places),
+            columns=tuple(self.columns[p] for p in places),
+        )
+
     def one_per_column(self) -> "Aligned":
         """Every column as a view of its own, named after it (and its view, if several)."""
         names, tables, columns = [], [], []

@@ -1,10 +1,11 @@
 """Views that can be sliced by rows, as cross-validation needs them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from ..errors import DataError
 from .alignment import Aligned, as_views
@@ -87,9 +88,28 @@ class Views(Mapping[str, Any]):
         rows = np.atleast_1d(np.arange(len(self))[key])
         return self._rows(rows)
 
-    def _table(self, name: str) -> Any:
+    def only(self, names: Sequence[str]) -> Self:
+        """Some of the views, of the same samples."""
+        for name in names:
+            self._check(name)
+        return type(self)(self._aligned.select(names), times=self.times, sequences=self.sequences)
+
+    @property
+    def columns(self) -> tuple[list[Any], ...]:
+        """The names of the columns (or their numbers), view by view."""
+        return self._aligned.columns
+
+    def array(self, name: str) -> Float[np.ndarray, "N D"]:
+        """A view as an array, NaN where a value is missing."""
+        self._check(name)
+        return self._aligned.tables[self._aligned.names.index(name)]
+
+    def _check(self, name: str) -> None:
         if name not in self._aligned.names:
             raise KeyError(f"there is no view {name!r}: there are {list(self._aligned.names)}")
+
+    def _table(self, name: str) -> Any:
+        self._check(name)
         place = self._aligned.names.index(name)
         table = self._aligned.tables[place]
         if not self._aligned.labelled:

@@ -1,0 +1,162 @@
+"""Models and their rivals compared on the user's own data, fold by fold."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from ..data import Views, as_views
+from ..errors import DataError, OptionError
+from ..shells.naming import Names, check_views, listed
+from .cells import Cells, described, fingerprint
+from .comparison import Comparison
+from .fitting import fit_one
+from .folds import fold_of_rows, group_codes
+from .members import named_members
+from .progress import Steps
+from .question import Question
+from .scores import Scores, training_scale
+from .stack import Stack
+
+OURS = ("gfa", "pcca", "mrd")
+RIVALS = ("mean", "ridge", "pls", "knn", "gp")
+SMALL = 200_000  # numbers in all views, up to which a forest is grown
+
+
+def compare(
+    views: Any,
+    models: Any = None,
+    *,
+    targets: Names | None = None,
+    folds: Any = 5,
+    reference: str = "ridge",
+    times: Any = None,
+    sequences: Any = None,
+    groups: Any = None,
+    cache: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    random_state: int = 0,
+    verbose: int = 0,
+) -> Comparison:
+    """Predict every view from the others by several methods, cross-validated.
+
+    Parameters
+    ----------
+    views : dict, list, MuData, Views
+        Two views or more; NaN is missing.
+    models : list or dict by name, optional
+        As for :class:`~manyviews.Stack`, and ``"stack"`` for a stack of the usual members. Default:
+        the mean, ridge, PLS, k-NN, GP regression, a random forest (of small data), GFA, PCCA,
+        MRD with a brief search, and the stack.
+    targets : str or list of str, optional
+        Views to predict, each from all others. Default: every view.
+    folds : int or array-like of int, default=5
+        How many, shuffled, groups and sequences whole; or the fold of every sample.
+    reference : str, default="ridge"
+        The method that all others are compared with, in pairs, fold by fold.
+    times, sequences, groups
+        As for :class:`~manyviews.Stack`.
+    cache : path, optional
+        A folder for results, one JSON file per method and fold. A later call with the same data and
+        options reads them instead of fitting again.
+    n_jobs : int, optional
+        Processes that work on methods and folds side by side.
+    random_state : int, default=0
+    verbose : int, default=0
+
+    Returns
+    -------
+    Comparison
+        With ``table``, ``sentence``, ``plot()`` and ``to_json()``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyviews import compare
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(60, 2))
+    >>> views = {"a": x + 0.3 * rng.normal(size=(60, 2)), "b": x @ rng.normal(size=(2, 3))}
+    >>> found = compare(views, ["mean", "ridge", "knn"], targets="b")
+    >>> found.table[["method", "error"]].round(2)
+      method  error
+    0   mean   1.06
+    1  ridge   0.32
+    2    knn   0.43
+    >>> print(found.sentence)
+    Use ridge: no method is better by more than a standard error.
+    """
+    given = isinstance(views, Views) and times is None and sequences is None
+    data = views if given else Views(views, times=times, sequences=sequences)
+    if len(tuple(data)) < 2:
+        raise DataError(f"a comparison needs two views or more, got {list(data)}")
+    check_views(as_views(data), empty_rows=data.times is not None)
+    names = tuple(data)
+    questions = [Question.of(names, target) for target in listed(targets) or names]
+    methods = _methods(models, data, questions)
+    if reference not in methods:
+        raise OptionError(f"reference={reference!r} is none of the methods {list(methods)}")
+    fold = fold_of_rows(data, folds, groups, random_state)
+    codes = group_codes(data, groups)
+    cells = Cells(cache, fingerprint(data, fold, codes, questions, random_state))
+    jobs = [
+        (name, method, number, cells.path(name, number, described(method)))
+        for number in range(int(fold.max()) + 1)
+        for name, method in methods.items()
+    ]
+    found = [cell for *_, path in jobs if (cell := cells.read(path)) is not None]
+    open_jobs = [job for job in jobs if cells.read(job[3]) is None]
+    with Steps("comparing", len(open_jobs), bool(verbose)) as steps:
+        run = Parallel(n_jobs, return_as="generator_unordered")(
+            delayed(_cell)(*job, data, fold, questions, codes, random_state) for job in open_jobs
+        )
+        for cell in run:
+            steps.done(f"{cell['method']}, {cell['seconds']:.1f} s")
+            found.append(cell)
+    return Comparison.of(found, list(methods), questions, reference, len(data))
+
+
+def _methods(models: Any, data: Views, questions: Sequence[Question]) -> dict[str, Any]:
+    """Members by name; a stack of the usual ones where it is named."""
+    if models is None:
+        forest = ("forest",) if data.shape[0] * data.shape[1] <= SMALL else ()
+        models = [*RIVALS, *forest, *OURS, "stack"]
+    stack = Stack(targets=[question.target for question in questions])
+    if isinstance(models, dict):
+        models = {name: stack if each == "stack" else each for name, each in models.items()}
+    elif isinstance(models, list | tuple):
+        models = [stack if isinstance(each, str) and each == "stack" else each for each in models]
+    return named_members(models)
+
+
+def _cell(
+    name: str,
+    method: Any,
+    number: int,
+    path: Path | None,
+    data: Views,
+    fold: np.ndarray,
+    questions: Sequence[Question],
+    groups: Any,
+    seed: int,
+) -> dict[str, Any]:
+    """One method and one fold, scored; written down before anything else happens."""
+    outcome = fit_one(name, method, data, fold, number, questions, groups, seed)
+    scores = {}
+    for question, said in outcome.answers.items():
+        table = data.array(question.target)
+        rows = (fold == number) & question.rows(data)
+        found = Scores.of(said, table[rows], training_scale(table[fold != number]))
+        scores[question.target] = {**found.as_dict(), "seconds": outcome.spent[question]}
+    cell = {
+        "method": name,
+        "fold": number,
+        "seconds": outcome.seconds,
+        "failure": outcome.failure,
+        "notes": outcome.notes,
+        "scores": {} if outcome.failure else scores,
+    }
+    Cells.write(path, cell)
+    return cell
