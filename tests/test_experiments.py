@@ -35,6 +35,7 @@ MEASURES = {
     },
     "toy": {"signal-correlation", "dimensions-kept", "segmentation-correct", "coverage-90"},
     "toy-mc": {"signal-correlation", "segmentation-correct", "alpha-rank-correlation"},
+    "tables": {"RMSE-ratio-to-ridge", "density-gain-over-ridge"},
     "usps": {"errors"},
     "video": {"MSE-pixel", "MSE-pixel-forecast"},
     "yale": {"shared-dimensions", "light-R2", "subject-silhouette", "retrieval-precision"},

@@ -29,7 +29,7 @@ def predict_files(
     model = load(file)
     data, samples = _data(model, run)
     tables: dict[str, Any] = {}
-    if hasattr(model, "predict_proba"):
+    if hasattr(model, "classes_"):
         chances = model.predict_proba(data)
         columns = [str(c) for c in model.classes_]
         table = pd.DataFrame(chances, index=samples.names, columns=columns)
@@ -95,7 +95,7 @@ def impute_files(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: b
 
 def as_new_data(model: Any, samples: Samples) -> Any:
     """Views by name, or the one table that a model of one table takes."""
-    if _several(model) or hasattr(model, "predict_proba"):
+    if _several(model) or hasattr(model, "classes_"):
         return samples.views
     if len(samples.views) != 1:
         raise DataError(f"this model takes one table, got {list(samples.views)}")

@@ -115,7 +115,7 @@ def _real_numbers(columns: list[np.ndarray]) -> Guess:
 def _kurtosis(values: Float[np.ndarray, " n"]) -> float:
     centred = values - values.mean()
     power = float(np.mean(centred**2))
-    return float(np.mean(centred**4)) / power**2 - 3.0 if power > 0 else 0.0
+    return float(np.mean(centred**4)) / power**2 - 3.0 if power**2 > 0 else 0.0
 
 
 def _some(n_columns: int) -> list[int]:
