@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
 from ..data import Views, as_views
 from ..errors import DataError, OptionError
@@ -15,15 +14,14 @@ from .cells import Cells, described, fingerprint
 from .comparison import Comparison
 from .fitting import fit_one
 from .folds import fold_of_rows, group_codes
-from .members import named_members
+from .members import named_members, usual_members
+from .parallel import side_by_side
 from .progress import Steps
 from .question import Question
 from .scores import Scores, training_scale
 from .stack import Stack
 
-OURS = ("gfa", "pcca", "mrd")
-RIVALS = ("mean", "ridge", "pls", "knn", "gp")
-SMALL = 200_000  # numbers in all views, up to which a forest is grown
+ORDER = ("mean", "ridge", "pls", "knn", "gp", "forest", "gfa", "pcca", "mrd")
 
 
 def compare(
@@ -49,8 +47,8 @@ def compare(
         Two views or more; NaN is missing.
     models : list or dict by name, optional
         As for :class:`~manyviews.Stack`, and ``"stack"`` for a stack of the usual members. Default:
-        the mean, ridge, PLS, k-NN, GP regression, a random forest (of small data), GFA, PCCA,
-        MRD with a brief search, and the stack.
+        the mean, ridge, PLS, k-NN, GP regression, a random forest (up to 200,000 numbers), GFA,
+        PCCA (up to 600 columns), MRD with a brief search, and the stack.
     targets : str or list of str, optional
         Views to predict, each from all others. Default: every view.
     folds : int or array-like of int, default=5
@@ -108,11 +106,9 @@ def compare(
     ]
     found = [cell for *_, path in jobs if (cell := cells.read(path)) is not None]
     open_jobs = [job for job in jobs if cells.read(job[3]) is None]
-    with Steps("comparing", len(open_jobs), bool(verbose)) as steps:
-        run = Parallel(n_jobs, return_as="generator_unordered")(
-            delayed(_cell)(*job, data, fold, questions, codes, random_state) for job in open_jobs
-        )
-        for cell in run:
+    pieces = [(*job, data, fold, questions, codes, random_state) for job in open_jobs]
+    with Steps("comparing", len(pieces), bool(verbose)) as steps:
+        for cell in side_by_side(_cell, pieces, n_jobs):
             steps.done(f"{cell['method']}, {cell['seconds']:.1f} s")
             found.append(cell)
     return Comparison.of(found, list(methods), questions, reference, len(data))
@@ -121,8 +117,8 @@ def compare(
 def _methods(models: Any, data: Views, questions: Sequence[Question]) -> dict[str, Any]:
     """Members by name; a stack of the usual ones where it is named."""
     if models is None:
-        forest = ("forest",) if data.shape[0] * data.shape[1] <= SMALL else ()
-        models = [*RIVALS, *forest, *OURS, "stack"]
+        usual = {"pls", *usual_members(data)}
+        models = [*(name for name in ORDER if name in usual), "stack"]
     stack = Stack(targets=[question.target for question in questions])
     if isinstance(models, dict):
         models = {name: stack if each == "stack" else each for name, each in models.items()}

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.utils.parallel import Parallel, delayed
 
 from .._runtime import single_threaded_blas
 from ..data import Views
 from ..errors import ManyviewsError, MemberLeftOutWarning
 from .members import answer, fitted, fresh
 from .mixture import Mixture
+from .parallel import side_by_side
 from .progress import Steps
 from .question import Question
 
@@ -67,14 +67,14 @@ def fit_all(
     verbose: bool = False,
 ) -> list[Outcome]:
     """Fit every member without each of the folds (all rows for -1) and ask the questions."""
-    jobs = [(name, number) for number in folds for name in members]
+    pieces = [
+        (name, member, views, fold, number, questions, groups, seed)
+        for number in folds
+        for name, member in members.items()
+    ]
     found = []
-    with Steps("stacking", len(jobs), verbose) as steps:
-        run = Parallel(n_jobs, return_as="generator_unordered")(
-            delayed(fit_one)(name, members[name], views, fold, number, questions, groups, seed)
-            for name, number in jobs
-        )
-        for outcome in run:
+    with Steps("stacking", len(pieces), verbose) as steps:
+        for outcome in side_by_side(fit_one, pieces, n_jobs):
             steps.done(f"{outcome.member}, {outcome.seconds:.1f} s")
             found.append(outcome)
     place = {name: order for order, name in enumerate(members)}

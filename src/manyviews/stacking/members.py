@@ -19,7 +19,9 @@ from .question import Question
 from .regressions import RECIPES, Recipe
 from .view_regressor import ViewRegressor
 
-USUAL = ("mean", "ridge", "knn", "gp", "gfa", "pcca", "mrd")
+USUAL = ("mean", "ridge", "knn", "gp", "gfa", "mrd")
+FEW_NUMBERS = 200_000  # in all views, up to which a forest is grown
+FEW_COLUMNS = 600  # of all views, up to which their covariances are modelled in full
 BRIEF = Search(n_restarts=1, max_iter=150)
 
 
@@ -57,7 +59,7 @@ def known_members() -> dict[str, Any]:
     return {
         **{name: ViewRegressor(name) for name in RECIPES},
         "gfa": GroupFactorAnalysis(noise="column", scaling="column"),
-        "pcca": ProbabilisticCCA(regularisation="auto", scaling="column"),
+        "pcca": ProbabilisticCCA(regularisation=0.3, scaling="column"),
         "mrd": Asked(
             MRD(
                 kernel="rbf + linear", scaling="column", signal_check="off",
@@ -68,15 +70,20 @@ def known_members() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def named_members(models: Any = None) -> dict[str, Any]:
+def usual_members(views: Views) -> list[str]:
+    """Names of the members that serve for data of this size."""
+    n_samples, n_columns = views.shape
+    forest = ["forest"] if n_samples * n_columns <= FEW_NUMBERS else []
+    return [*USUAL, *forest, *(["pcca"] if n_columns <= FEW_COLUMNS else [])]
+
+
+def named_members(models: Any) -> dict[str, Any]:
     """Members by name, unfitted, from what the user gave.
 
     A list of models, short names (``"ridge"``, ``"gfa"``, ...) and scikit-learn regressors, or a
-    dict of them; by default the usual ones. Models of a list are named after their classes, with
+    dict of them. Models of a list are named after their classes, with
     numbers where there are several of one.
     """
-    if models is None:
-        models = list(USUAL)
     if isinstance(models, str) or not isinstance(models, Mapping | list | tuple):
         raise OptionError(f"models must be a list or a dict of models, got {models!r}")
     if not models:

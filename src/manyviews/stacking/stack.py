@@ -19,7 +19,7 @@ from ..shells.naming import Names, check_views, known_views, listed
 from .blend import Blend
 from .ensemble import Ensemble, Plan
 from .folds import fold_of_rows, group_codes
-from .members import named_members
+from .members import named_members, usual_members
 from .mixture import Mixture
 from .question import Question
 from .saving import refuse_unsaveable, unfitted
@@ -34,8 +34,8 @@ class Stack(BaseEstimator):
 
         p(y_d | x) = Σ_m w_m p_m(y_d | x),   w = argmax Σ_i log Σ_m w_m p_m(y_i | x_i),
 
-    where i runs over the values of samples that member m was not fitted to, fold by fold (Yao,
-    Vehtari, Simpson & Gelman 2018). A member's density is N(mean, (c_d std)²), with c_d a factor
+    where i runs over the values of samples that member m was not fitted to, fold by fold (Yao et
+    al. 2018). A member's density is N(mean, (c_d std)²), with c_d a factor
     by which its held-out errors were larger than its std.
 
     Parameters
@@ -44,8 +44,8 @@ class Stack(BaseEstimator):
         Members: models of this library (several seeds of one, too), scikit-learn regressors, short
         names (``"mean"``, ``"ridge"``, ``"pls"``, ``"knn"``, ``"gp"``, ``"forest"``, ``"gfa"``,
         ``"pcca"``, ``"mrd"``), and whatever has ``fit(views)`` and
-        ``predict(known, target, return_std=True)``. Default: all these names but ``"pls"`` and
-        ``"forest"``.
+        ``predict(known, target, return_std=True)``. Default: all these names but ``"pls"``,
+        ``"forest"`` for up to 200,000 numbers and ``"pcca"`` for up to 600 columns.
     folds : int, default=5
         Folds of samples, shuffled; groups and sequences stay whole.
     targets : str or list of str, optional
@@ -162,8 +162,9 @@ class Stack(BaseEstimator):
         wanted = listed(self.targets) or list(self.view_names_)
         questions = [Question.of(self.view_names_, target) for target in wanted]
         plan = Plan(self.weights, self.calibrate, self.refit, self.n_jobs, bool(self.verbose))
+        models = usual_members(data) if self.models is None else self.models
         self.ensemble_ = Ensemble.fit(
-            named_members(self.models), data, fold_of_rows(data, self.folds, groups, seed),
+            named_members(models), data, fold_of_rows(data, self.folds, groups, seed),
             questions, plan, group_codes(data, groups), seed,
         )  # fmt: skip
         return self

@@ -34,7 +34,7 @@ def stacking_weights(
 ) -> Stacked:
     """Maximise Σ_i log Σ_m w_m p_im + Σ_m c_m log w_m over the simplex, for B problems at once.
 
-    The first sum is the log score of Yao, Vehtari, Simpson & Gelman (2018); c_m are the
+    The first sum is the log score of Yao et al. (2018); c_m are the
     pseudo-counts of a Dirichlet prior, if any. The problem is concave. Because the first sum
     grows by n log t when w grows by t, the constraint Σ w = 1 may be replaced by a price,
     -(n + Σ c) Σ w (Kim et al. 2020), and w ≥ 0 by a barrier μ Σ log w, which is another c: a
