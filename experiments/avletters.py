@@ -32,6 +32,7 @@ from .avletters_views import (
     sixteen_views,
 )
 from .faces import relevance_picture, strips
+from .paper_model import paper_mrd
 from .setting import Setting
 from .table import Row, printed, summarise
 
@@ -117,9 +118,8 @@ def prediction_rows(setting: Setting, problem: Problem) -> tuple[list[Row], MRD,
 def fit(setting: Setting, views: Tables, choice: Choice, seed: int) -> MRD:
     """RBF-ARD, 30 inducing inputs; noise and signal variance are held at first, as published."""
     n_inducing, search = (10, QUICK) if setting.quick else (30, SEARCH)
-    model = MRD(
+    model = paper_mrd(
         choice.n_components, n_inducing, init=choice.start, search=search, random_state=seed,
-        signal_check="off",
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -14,8 +14,9 @@ from sklearn.model_selection import PredefinedSplit, cross_val_predict
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 
-from manyviews import MRD, Search
+from manyviews import Search
 
+from .paper_model import paper_mrd
 from .scores import coverage, nlpd, rmse
 from .setting import Setting
 from .table import Row
@@ -137,9 +138,9 @@ def mrd_rows(setting: Setting, train: Speech, test: Speech) -> list[Row]:
         times = {"times": train.frame} if dynamic else {}
         when = {"times": test.frame} if dynamic else {}
         began = time.perf_counter()
-        model = MRD(
+        model = paper_mrd(
             10, 8 if setting.quick else 50, evidence_power="auto", init="canonical",
-            search=search, random_state=0, signal_check="off",
+            search=search, random_state=0,
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

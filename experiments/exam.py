@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold
 
-from manyviews import MRD, Search
+from manyviews import Search
 from manyviews.linear import (
     CCA,
     GroupFactorAnalysis,
@@ -26,6 +26,7 @@ from manyviews.linear import (
     gaussian_mutual_information,
 )
 
+from .paper_model import paper_mrd
 from .scores import nlpd, rmse
 from .setting import Setting
 from .table import Row, summarise
@@ -84,9 +85,7 @@ def predictions(views: dict[str, np.ndarray], setting: Setting) -> list[Row]:
         "PCCA": lambda seed: ProbabilisticCCA(1),
         "GFA": lambda seed: GroupFactorAnalysis(3, random_state=seed),
         "kernel CCA": lambda seed: KernelCCA(1),
-        "MRD": lambda seed: MRD(
-            3, 20, scaling="column", signal_check="off", search=search, random_state=seed
-        ),
+        "MRD": lambda seed: paper_mrd(3, 20, scaling="column", search=search, random_state=seed),
     }
     unit = views["open"].std(axis=0)
     found: dict[tuple[str, str], list[float]] = defaultdict(list)

@@ -15,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from manyviews import MRD, McGPDS, MRDClassifier, Search
+from manyviews import McGPDS, MRDClassifier, Search
 
+from .paper_model import paper_mrd
 from .setting import Setting
 from .table import Row, summarise
 
@@ -82,7 +83,7 @@ def collaborative_row(
         codes = 2.0 * np.eye(train[1].max() + 1)[train[1][chosen]] - 1.0
         model = McGPDS(
             5, min(size, 20 if setting.quick else 50), sharing="dimension", init="concatenated",
-            random_state=draw, signal_check="off", noise_floor={"labels": 1e-2},
+            random_state=draw, noise_floor={"labels": 1e-2},
             search=Search(max_iter=20 if setting.quick else 300),
         )  # fmt: skip
         with warnings.catch_warnings():
@@ -100,9 +101,7 @@ def methods(setting: Setting, size: int, seed: int) -> dict[str, object]:
     inducing = min(size, 20 if setting.quick else 50)
     kernel = ConstantKernel(1.0) * RBF(1.0) + WhiteKernel(0.1)
     return {
-        "MRD": lambda: MRDClassifier(
-            MRD(10, inducing, random_state=seed, signal_check="off", search=search)
-        ),
+        "MRD": lambda: MRDClassifier(paper_mrd(10, inducing, random_state=seed, search=search)),
         "1-NN": lambda: KNeighborsClassifier(1),
         "logistic regression": lambda: make_pipeline(
             StandardScaler(), LogisticRegression(max_iter=1000)

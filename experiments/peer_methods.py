@@ -27,6 +27,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from manyviews import MRD, Search
 from manyviews.linear import GroupFactorAnalysis, ProbabilisticCCA
 
+from .paper_model import paper_mrd
 from .peer_problems import Problem
 
 N_COMPONENTS = 10
@@ -76,9 +77,8 @@ def fitted(
     if quick:
         n_inducing, search = 20, replace(search, max_iter=15)
     began = time.perf_counter()
-    model = MRD(
+    model = paper_mrd(
         N_COMPONENTS, n_inducing, kernel=kernel, search=search, random_state=seed,
-        signal_check="off",
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

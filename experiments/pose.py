@@ -22,6 +22,7 @@ from manyviews.inference.new_sequences import MOMENTA, TRUSTS
 from manyviews.latent import make_sequences
 from manyviews.points import SharedGPLVM
 
+from .paper_model import paper_mrd
 from .pose_baselines import baselines, joint_distance
 from .remembering import remembering
 from .scores import coverage, nlpd
@@ -203,9 +204,9 @@ def fit(
     n_inducing, search = 100, Search(n_restarts=n_restarts or (1 if dynamic else 3))
     if setting.quick:
         n_inducing, search = 20, Search(n_restarts=1, max_iter=20)
-    model = MRD(
+    model = paper_mrd(
         kind.n_components, n_inducing, init=kind.start, time_kernel=kind.time_kernel,
-        search=search, random_state=seed, signal_check="off",
+        search=search, random_state=seed,
     )  # fmt: skip
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

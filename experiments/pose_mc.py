@@ -18,9 +18,10 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 
-from manyviews import MRD, McGPDS, Search, Stage
+from manyviews import McGPDS, Search, Stage
 from manyviews.points import SharedGPLVM
 
+from .paper_model import paper_mrd
 from .pose import Frames, along_flow, pace
 from .pose_baselines import baselines, joint_distance
 from .remembering import remembering
@@ -126,7 +127,7 @@ def fit(setting: Setting, train: Frames, seed: int, **options: Any) -> McGPDS:
         options |= {"sharing": "view", "alpha": HELD_ALPHA}
     model = McGPDS(
         5, time_kernel=options.pop("time_kernel", "matern32"), shared_kernel="matern32",
-        n_inducing=8 if setting.quick else None, random_state=seed, signal_check="off",
+        n_inducing=8 if setting.quick else None, random_state=seed,
         search=Search(stages=BRIEF if setting.quick else STAGES), **options,
     )  # fmt: skip
     with warnings.catch_warnings():
@@ -259,9 +260,9 @@ def rival_rows(train: Frames, test: Frames) -> list[Row]:
     for dynamic in (False, True):
         name = "MRD with dynamics" if dynamic else "MRD"
         began = time.perf_counter()
-        model = MRD(
+        model = paper_mrd(
             10, 50, evidence_power="auto", time_kernel="matern32",
-            search=Search(n_restarts=1, max_iter=150), random_state=0, signal_check="off",
+            search=Search(n_restarts=1, max_iter=150), random_state=0,
         )  # fmt: skip
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

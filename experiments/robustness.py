@@ -13,6 +13,7 @@ import numpy as np
 
 from manyviews import MRD, Search
 
+from .paper_model import paper_mrd
 from .setting import Setting
 from .table import Row, summarise
 from .toy_data import published_toy
@@ -81,4 +82,4 @@ def fit(views: dict[str, np.ndarray], seed: int, options: dict) -> MRD:
     """One fit with the library's defaults but for the options given."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return MRD(random_state=seed, signal_check="off", **options).fit(views)
+        return paper_mrd(random_state=seed, **options).fit(views)

@@ -20,6 +20,7 @@ from sklearn.model_selection import cross_val_predict
 from manyviews import MRD, Search
 from manyviews.linear import GroupFactorAnalysis
 
+from .paper_model import paper_mrd
 from .scores import coverage, nlpd, rmse
 from .setting import Setting
 from .table import Row, summarise
@@ -65,7 +66,7 @@ def fit(
     if kernel == FACTORS:
         return GroupFactorAnalysis(q, random_state=seed).fit(views)
     n_inducing, search = (20, Search(max_iter=300)) if setting.quick else (None, Search())
-    model = MRD(q, n_inducing, kernel=kernel, search=search, random_state=seed, signal_check="off")
+    model = paper_mrd(q, n_inducing, kernel=kernel, search=search, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(views, times=times)

@@ -26,6 +26,7 @@ from sklearn.preprocessing import StandardScaler
 
 from manyviews import MRD, Search, Stage
 
+from .paper_model import paper_mrd
 from .setting import Setting
 from .table import Row, summarise
 
@@ -105,7 +106,7 @@ def fit(setting: Setting, pictures: dict[str, np.ndarray], plan: str, seed: int)
     options = {"n_inducing": 120} | PLANS[plan] | (QUICK if setting.quick else {})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return MRD(14, random_state=seed, signal_check="off", **options).fit(pictures)
+        return paper_mrd(14, random_state=seed, **options).fit(pictures)
 
 
 def learnt(model: MRD) -> Space:

@@ -1,6 +1,7 @@
 """One case for each estimator and way of fitting it; each returns named answers."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -57,6 +58,7 @@ FEW = {"n_inducing": 6, "search": BRIEF, "random_state": 0, "signal_check": "off
 ONE = {**FEW, "search": replace(BRIEF, n_restarts=1)}
 POINTS = {"search": Search(max_iter=8, n_starts=3), "random_state": 0}
 LINEAR = {"max_iter": 10, "random_state": 0}
+latent_mrd = partial(MRD, kernel="rbf", scaling="view", residual_link=False)
 WHEN = {"times": TIMES, "sequences": SEQUENCES}
 METHODS = ("augmented", "fixed")
 TREATMENTS = ("posterior", "nearest", "blend", "conditional")
@@ -168,7 +170,7 @@ def cgpds_times():
 
 @case
 def mrd():
-    model = MRD(3, **{**FEW, "search": replace(BRIEF, n_restarts=2)}).fit(two(data.VIEWS))
+    model = latent_mrd(3, **{**FEW, "search": replace(BRIEF, n_restarts=2)}).fit(two(data.VIEWS))
     new = with_holes(two(data.NEW))
     alone = {"A": new["A"]}
 
@@ -196,7 +198,7 @@ def mrd():
 
 @case
 def mrd_three_views():
-    model = MRD(3, **ONE, init="canonical").fit(data.VIEWS)
+    model = latent_mrd(3, **ONE, init="canonical").fit(data.VIEWS)
     known = {"A": data.NEW["A"], "C": data.NEW["C"]}
     return {
         **attributes(model),
@@ -210,7 +212,7 @@ def mrd_three_views():
 
 @case
 def mrd_times():
-    model = MRD(2, **ONE).fit(two(data.TIMED), **WHEN)
+    model = latent_mrd(2, **ONE).fit(two(data.TIMED), **WHEN)
     new = with_holes(two(data.NEW_TIMED))
     alone = {"A": new["A"]}
 
@@ -232,7 +234,7 @@ def mrd_times():
 
 @case
 def mrd_holes():
-    model = MRD(3, **ONE).fit(data.holey_views(two(data.VIEWS)))
+    model = latent_mrd(3, **ONE).fit(data.holey_views(two(data.VIEWS)))
     new = with_holes(two(data.NEW))
     return {**views(model, new), **crossing(model, new, ("posterior", "conditional"))}
 
@@ -240,7 +242,7 @@ def mrd_holes():
 @case
 def mrd_split_columns():
     tables = {"A": data.VIEWS["A"][:, :3]}
-    model = MRD(2, **ONE, split_columns=True).fit(tables)
+    model = latent_mrd(2, **ONE, split_columns=True).fit(tables)
     new = {"A": data.NEW["A"][:, :3].copy()}
     new["A"][:, 1] = np.nan
     return {
@@ -255,7 +257,7 @@ def mrd_split_columns():
 
 @case
 def mrd_local():
-    model = MRD(2, **ONE, n_local=1).fit(two(data.VIEWS))
+    model = latent_mrd(2, **ONE, n_local=1).fit(two(data.VIEWS))
     new = with_holes(two(data.NEW))
     return {**views(model, new), **crossing(model, new, ("posterior", "conditional"))}
 
@@ -266,7 +268,7 @@ def mrd_frames():
     training["B"] = training["B"].iloc[2:]
     new = data.frames(with_holes(two(data.NEW)), "n")
     alone = {"A": new["A"]}
-    model = MRD(3, **ONE, scaling={"A": "column", "B": "view"}).fit(training)
+    model = latent_mrd(3, **ONE, scaling={"A": "column", "B": "view"}).fit(training)
     model.set_output(transform="pandas")
     found = model.transform(new)
     predicted = model.predict(alone, "B", return_std=True)
@@ -284,12 +286,12 @@ def mrd_frames():
         "traverse": model.traverse(1, at="s3", steps=3),
         "latent_posterior": model.latent_posterior(),
         "sample_private": model.sample_private("A", "s4", 2, random_state=SEED),
-        "intersection": MRD(3, **ONE, align="intersection").fit(training).latent_mean_,
+        "intersection": latent_mrd(3, **ONE, align="intersection").fit(training).latent_mean_,
     }
 
 
 def _mrd_with(**options):
-    model = MRD(2, **{**ONE, **options}).fit(two(data.VIEWS))
+    model = latent_mrd(2, **{**ONE, **options}).fit(two(data.VIEWS))
     new = with_holes(two(data.NEW))
     return {
         **attributes(model),
@@ -384,7 +386,7 @@ def _classes(model, new):
 
 @case
 def mrd_classifier():
-    model = MRDClassifier(MRD(3, **ONE)).fit(two(data.VIEWS), data.CLASSES)
+    model = MRDClassifier(latent_mrd(3, **ONE)).fit(two(data.VIEWS), data.CLASSES)
     new = with_holes(two(data.NEW))
     return {
         **_classes(model, new),
@@ -396,7 +398,7 @@ def mrd_classifier():
 
 @case
 def mrd_classifier_table():
-    model = MRDClassifier(MRD(3, **ONE), private="posterior", n_modes=1)
+    model = MRDClassifier(latent_mrd(3, **ONE), private="posterior", n_modes=1)
     labels = np.where(data.CLASSES == 1, "yes", "no")
     return _classes(model.fit(data.TABLE, labels), data.NEW_TABLE)
 
@@ -405,13 +407,13 @@ def mrd_classifier_table():
 def mrd_classifier_labels():
     y = np.stack([data.CLASSES, data.VIEWS["B"][:, 0] > 0], axis=1).astype(float)
     y[3] = np.nan
-    model = MRDClassifier(MRD(3, **ONE)).fit(two(data.VIEWS), y)
+    model = MRDClassifier(latent_mrd(3, **ONE)).fit(two(data.VIEWS), y)
     return _classes(model, with_holes(two(data.NEW)))
 
 
 @case
 def mrd_classifier_calibrated():
-    model = MRDClassifier(MRD(3, **ONE), calibration_folds=2)
+    model = MRDClassifier(latent_mrd(3, **ONE), calibration_folds=2)
     model.fit(two(data.VIEWS), data.CLASSES)
     return {**_classes(model, two(data.NEW)), "label_noise": model.label_noise_}
 

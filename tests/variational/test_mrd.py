@@ -19,7 +19,14 @@ from manyviews.mappings import CollapsedGP, make_outputs
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
 
-FAST = {"n_inducing": 20, "search": Search(max_iter=150), "random_state": 0}
+FAST = {
+    "n_inducing": 20,
+    "kernel": "rbf",
+    "scaling": "view",
+    "residual_link": False,
+    "search": Search(max_iter=150),
+    "random_state": 0,
+}
 ONCE = {**FAST, "search": Search(max_iter=150, n_restarts=1)}
 
 
@@ -209,7 +216,7 @@ def test_linear_variance_explained_adds_up_and_sensitivity_is_the_loading(rng):
     x = np.linalg.qr(x - x.mean(axis=0))[0] * np.sqrt(200)
     W = np.array([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0]])
     Y = x @ W + 0.05 * rng.standard_normal((200, 3))
-    model = MRD(3, kernel="linear", scaling="none", **FAST).fit({"only": Y})
+    model = MRD(3, **{**FAST, "kernel": "linear", "scaling": "none"}).fit({"only": Y})
     lost, alone = model.variance_explained(), model.variance_explained("alone")
     np.testing.assert_allclose(lost.drop(columns="total"), alone.drop(columns="total"), atol=0.02)
     np.testing.assert_allclose(lost.drop(columns="total").sum(axis=1), lost["total"], atol=0.03)
@@ -419,7 +426,7 @@ def test_options_by_view(data):
     left, right = model.engine_.model.views
     assert left.inducing.raw.shape == (12, 4)
     assert right.inducing.raw.shape == (50, 4)
-    assert isinstance(left.kernel, kernels.RBF)
+    assert [type(k) for k in left.kernel.parts] == [kernels.RBF, kernels.Linear]
     assert isinstance(right.kernel, kernels.Sum)
     assert len(set(model.scalings_[0].scale)) == 6
     assert len(set(model.scalings_[1].scale)) == 1
@@ -467,7 +474,7 @@ def test_bad_questions_are_named(model, data):
         MRD(3, init="pcca").fit(data[0])
 
 
-def test_noise_is_refused_where_there_is_structure(data):
+def test_noise_is_refused_if_asked(data):
     noisy = {**data[0], "noise": np.random.default_rng(0).standard_normal((80, 30))}
     with pytest.raises(LowSignalError, match="'noise'"):
         MRD(4, signal_check="error", **FAST).fit(noisy)

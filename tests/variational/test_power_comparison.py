@@ -25,7 +25,7 @@ def views():
 @pytest.fixture(scope="module")
 def model(views):
     brief = Search(n_restarts=1, max_iter=80)
-    options = {"kernel": "linear", "n_inducing": 5, "search": brief}
+    options = {"kernel": "linear", "n_inducing": 5, "search": brief, "residual_link": False}
     return MRD(1, signal_check="off", random_state=0, **options).fit(views)
 
 

@@ -114,6 +114,7 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         floors = model.noise_floor
         floors = floors if isinstance(floors, dict) else dict.fromkeys(frames, floors)
         model.noise_floor = {LABELS: LABEL_NOISE_FLOOR, **floors}
+        model.residual_link = False  # codes of labels are no measurements: no line leads to them
         labels = pd.DataFrame(codes, index=samples, columns=[str(c) for c in self.classes_])
         return model.fit({**frames, LABELS: labels})
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..inference.diagnostics import LOW_SIGNAL
 from ..plot.subject import Subject
 from .assess import LEVEL, Assessment
 from .findings import share
@@ -84,11 +85,11 @@ def _of_fit(subject: Subject) -> list[Concern]:
             Concern("The fit stopped before it had converged.", "Raise max_iter and fit again.")
         )
     for name, ratio in zip(subject.names, getattr(info, "signal_to_noise", ()), strict=False):
-        if ratio < 10:
+        if ratio < LOW_SIGNAL:
             found.append(
                 Concern(
-                    f"{name} has a signal-to-noise ratio of {ratio:.1f}: much of it is explained "
-                    "as noise.",
+                    f"{name} has a signal-to-noise ratio of {ratio:.1f}: the model takes "
+                    f"{1.0 / ratio:.0%} of its variance for noise.",
                     "If there should be more in it, try more restarts, another start, or more "
                     "components (and inducing points).",
                 )

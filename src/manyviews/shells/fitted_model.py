@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..data import Scaling, When
 from ..errors import DataError, OptionError
 from ..fitted import Engine, Positions, Tables
+from ..fitted.adjustment import Adjustment
 from ..fitted.engine import Spread
 from ..fitted.segmentation import ACTIVE_THRESHOLD
 from ..inference.diagnostics import FitInfo
@@ -135,13 +136,18 @@ class FittedModel(BaseEstimator):
         """q(x) of the training samples, as the estimator's options have it."""
         return self._infer(self.engine_.data)
 
-    def _moments(self, place: int, q: Positions, std: bool, cov: bool) -> Any:
+    def _moments(
+        self, place: int, q: Positions, std: bool, cov: bool, adjust: Adjustment | None = None
+    ) -> Any:
         """Mean, (mean, std) or (mean, covariance) of one view, in the units of the data."""
         scaling = self._scalings[place]
         if cov:
             refuse_large_covariance(len(scaling.scale))
         kind: Spread = "covariance" if cov else "variance" if std else None
-        return in_units(scaling, *self._mixed(place, q, kind))
+        mean, spread = self._mixed(place, q, kind)
+        if adjust is not None:
+            mean, spread = adjust.values(mean), adjust.spread(spread)
+        return in_units(scaling, mean, spread)
 
     def _mixed(self, place: int, q: Positions, kind: Spread) -> tuple[np.ndarray, Any]:
         """Moments of every row, block by block where rows have many parts."""
@@ -157,9 +163,16 @@ class FittedModel(BaseEstimator):
         return np.concatenate(means), None if kind is None else np.concatenate(spreads)
 
     def _draws(
-        self, places: Sequence[int], q: Positions, n_samples: int, rng: np.random.RandomState
+        self,
+        places: Sequence[int],
+        q: Positions,
+        n_samples: int,
+        rng: np.random.RandomState,
+        adjust: Sequence[Adjustment | None] = (),
     ) -> list[Float[np.ndarray, "S N D"]]:
         found = self.engine_.draw(places, q, n_samples, rng)
+        for at, each in enumerate(adjust):
+            found[at] = found[at] if each is None else each.values(found[at])
         return [self._scalings[p].undo(values) for p, values in zip(places, found, strict=True)]
 
     def _densities(self, rows: Tables, when: When | None, how: dict[str, Any]) -> Any:

@@ -23,6 +23,7 @@ from ..data import (
 )
 from ..errors import DataError, OptionError
 from ..fitted import Positions
+from ..fitted.adjustment import Adjustment
 from ..fitted.explain import variance_explained, variance_explained_by
 from ..fitted.segmentation import ACTIVE_THRESHOLD, Segmentation, segment
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, keyword_options, refuse_both
@@ -212,15 +213,17 @@ class ViewsModel(FittedModel):
         new = self._new(views, times, sequences)
         targets = self._targets(target, new.found)
         places = self._places(targets)
-        q = self._infer(new.scaled, new.when, places, how)
+        q, adjust = self._asked(new, places, how)
         if n_samples is not None:
             refuse_both(return_std, return_cov)
-            drawn = self._draws(places, q, n_samples, self._rng(random_state))
+            drawn = self._draws(places, q, n_samples, self._rng(random_state), adjust)
             answers = dict(zip(targets, drawn, strict=True))
         else:
             answers = {
-                name: self._like(new.found, name, self._moments(place, q, return_std, return_cov))
-                for name, place in zip(targets, places, strict=True)
+                name: self._like(
+                    new.found, name, self._moments(place, q, return_std, return_cov, each)
+                )
+                for name, place, each in zip(targets, places, adjust, strict=True)
             }
         return answers[targets[0]] if isinstance(target, str) else answers
 
@@ -241,9 +244,9 @@ class ViewsModel(FittedModel):
         """
         new = self._new(views, times, sequences)
         (place,) = self._places(target)
-        q = self._infer(new.scaled, new.when, [place], how)
+        q, (adjust,) = self._asked(new, [place], how)
         found = self.engine_.quantiles(place, q, list(probabilities), self._rng(random_state))
-        return self.scalings_[place].undo(found)
+        return self.scalings_[place].undo(found if adjust is None else adjust.values(found))
 
     def predict_proba(
         self, views: Any, target: str, *, times: Any = None, sequences: Any = None, **how: Any
@@ -276,10 +279,26 @@ class ViewsModel(FittedModel):
         (place,) = self._places(self._targets(target, new.found))
         if "n_modes" in keyword_options(self.engine_.infer):
             how["n_modes"] = n_modes
-        q = self._infer(new.scaled, new.when, [place], how)
+        q, (adjust,) = self._asked(new, [place], how)
         weights, means, variances = self.engine_.modes(place, q, n_modes)
-        mean, std = in_units(self.scalings_[place], means, None), np.sqrt(variances)
-        return Modes(weights, mean, self.scalings_[place].undo_std(std))
+        stds = np.sqrt(variances)
+        if adjust is not None:
+            means, stds = adjust.parts(means), stds * adjust.stretch[:, None]
+        scaling = self.scalings_[place]
+        return Modes(weights, in_units(scaling, means, None), scaling.undo_std(stds))
+
+    def _asked(
+        self, new: NewSamples, places: Sequence[int], how: dict[str, Any]
+    ) -> tuple[Positions, list[Adjustment | None]]:
+        """Where new samples are, and how the answers about the wanted views are corrected."""
+        q = self._infer(new.scaled, new.when, places, how)
+        return q, [self._adjustment(place, new, q, places, how) for place in places]
+
+    def _adjustment(
+        self, place: int, new: NewSamples, q: Positions, places: Sequence[int], how: dict[str, Any]
+    ) -> Adjustment | None:
+        """The correction of one view's answers, for models that have learnt one."""
+        return None
 
     def score_samples(
         self, views: Any, *, times: Any = None, sequences: Any = None, **how: Any

@@ -60,14 +60,8 @@ def known_members() -> dict[str, Any]:
         **{name: ViewRegressor(name) for name in RECIPES},
         "gfa": GroupFactorAnalysis(noise="column", scaling="column"),
         "pcca": ProbabilisticCCA(regularisation=0.3, scaling="column"),
-        "mrd": Asked(
-            MRD(
-                kernel="rbf + linear", scaling="column", signal_check="off",
-                search=BRIEF,
-            ),
-            {"private": "conditional"},
-        ),
-    }  # fmt: skip
+        "mrd": MRD(signal_check="off", search=BRIEF),
+    }
 
 
 def usual_members(views: Views) -> list[str]:

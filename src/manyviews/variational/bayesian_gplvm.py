@@ -52,10 +52,8 @@ class BayesianGPLVM(TableModel):
     missing : {"auto", "exact", "shared"}, default="auto"
         Treatment of NaN: exact by missing pattern, or one posterior covariance for all
         columns; ``"auto"`` is exact up to 16 patterns.
-    signal_check : {"auto", "error", "warn", "off"}, default="auto"
-        Warn when the signal-to-noise ratio is below 10 and refuse the fit below 2: always
-        (``"error"``), or where a linear model does find structure, so that the fit has lost
-        it (``"auto"``); only warn; or neither.
+    signal_check : {"warn", "error", "off"}, default="warn"
+        What to do when the model takes more than half of a view's variance for noise.
     time_kernel : str, Kernel or list of them, default="auto"
         Prior over time, for fits with ``times``: one kernel for all latent dimensions, or a list
         with one each. ``"auto"`` is RBF, or Matérn-5/2 (of linear cost) where sequences are long.
@@ -103,7 +101,7 @@ class BayesianGPLVM(TableModel):
         noise_floor: float = DEFAULT_NOISE_FLOOR,
         evidence_power: float | str = 1.0,
         missing: str = "auto",
-        signal_check: str = "auto",
+        signal_check: str = "warn",
         time_kernel: TimeKernel = "auto",
         search: Search | None = None,
         random_state: Any = None,
@@ -156,5 +154,5 @@ def fit_table(
     view = engine.model.views[0]
     model.noise_variance_ = float(view.noise_variance()) * model.scaling_.scale**2
     model.kernel_ = view.kernel  # type: ignore[attr-defined]
-    check_signal({"X": float(info.signal_to_noise[0])}, engine.data, model.signal_check)
+    check_signal({"X": float(info.signal_to_noise[0])}, model.signal_check)
     return model

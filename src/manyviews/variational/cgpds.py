@@ -62,7 +62,7 @@ time_kernel, search, random_state, verbose
         scaling: str = "view",
         noise_floor: float = DEFAULT_NOISE_FLOOR,
         evidence_power: float | str = 1.0,
-        signal_check: str = "auto",
+        signal_check: str = "warn",
         time_kernel: TimeKernel = "auto",
         search: Search | None = None,
         random_state: Any = None,

@@ -53,6 +53,11 @@ class VariationalEngine(Engine):
         return Positions.independent(self.marginals.mean, self.marginals.variance)
 
     @cached_property
+    def links(self) -> dict[Any, Any]:
+        """What was learnt of questions asked so far; see :mod:`.residual_link`."""
+        return {}
+
+    @cached_property
     def relevance(self) -> Float[np.ndarray, "K Q"]:
         own = [self._spread_out(k, np.array(v.relevance())) for k, v in enumerate(self.model.views)]
         return normalised(np.stack(own))

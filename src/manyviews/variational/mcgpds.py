@@ -129,7 +129,7 @@ class McGPDS(ViewsModel):
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         evidence_power: float | str | dict[str, float | str] = 1.0,
-        signal_check: str = "auto",
+        signal_check: str = "warn",
         search: Search | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -185,7 +185,7 @@ class McGPDS(ViewsModel):
         self.private_losses_: dict[str, dict[str, float]] = {}
         self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
         ratios = dict(zip(self.view_names_, info.signal_to_noise.tolist(), strict=True))
-        check_signal(ratios, engine.data, self.signal_check)
+        check_signal(ratios, self.signal_check)
         return self
 
     def _inference(self) -> dict[str, Any]:

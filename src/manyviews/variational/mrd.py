@@ -9,6 +9,8 @@ from jaxtyping import Float
 
 from ..data import Aligned
 from ..errors import OptionError
+from ..fitted import Positions
+from ..fitted.adjustment import Adjustment
 from ..inference.diagnostics import check_signal
 from ..inference.initial_dynamics import TimeKernel
 from ..inference.search import Search
@@ -18,11 +20,13 @@ from ..likelihoods import Likelihood
 from ..options import ARRAY, BOOLEAN, BY_VIEW, NONE, instance_of, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names, by_view
+from ..shells.views import NewSamples
 from .engine import VariationalEngine
 from .fit import fit_engine
 from .kinds import beside_names, choose_kinds, paired, picked, relative
 from .options import DEFAULT_NOISE_FLOOR, MISSING, VIEWS, fit_options
 from .power_comparison import POWERS, compare_powers
+from .residual_link import adjusted
 
 
 @register_record
@@ -43,7 +47,8 @@ class MRD(ViewsModel):
         Latent dimensions to start with (an upper limit). Default: 10, or what the data allow.
     n_inducing : int or dict by view, optional
         Inducing inputs of each view. Default: 50, or the number of samples.
-    kernel : str, Kernel or dict by view, default="rbf"
+    kernel : str, Kernel or dict by view, default="rbf + linear"
+        Curved maps that may be straight: a linear part costs nothing where there are no curves.
     n_local : int or dict by view, default=0
         Local processes of each view: with one or more, its columns mix several kernels by weights
         of their own [McGPDS23]; see :class:`~manyviews.McGPDS`.
@@ -51,8 +56,8 @@ class MRD(ViewsModel):
         Starting latent means: PPCA of all views side by side, or of each on its own, or
         generalised canonical correlations (what the views share comes first), or random, or
         given (samples x components).
-    scaling : {"view", "column", "none"} or dict by view, default="view"
-        Divide each centred view by one number, by one per column, or not at all.
+    scaling : {"column", "view", "none"} or dict by view, default="column"
+        Divide each centred view by one number per column, by one for all, or not at all.
     noise_floor : float or dict by view, default=1e-6
         Smallest noise variance, as a share of the view's variance: exact data (labels, counts
         of a few values) could otherwise be given any density.
@@ -76,6 +81,13 @@ class MRD(ViewsModel):
         one makes positions look too certain, and a smaller power restores honest intervals:
         chosen on held-out data, or read off the correlations of the training residuals
         (``"auto"``). It may be changed after the fit.
+    residual_link : bool, default=True
+        Whether a predicted view also follows the known ones directly, by a ridge regression of
+        what the latent space leaves unexplained, and has its intervals calibrated. Both are learnt
+        from training samples that the model is made to forget, the first time a question is
+        asked; see :class:`~manyviews.variational.residual_link.ResidualLink`. With time stamps,
+        and for views that are not Gaussian, answers come from the latent space alone. It may be
+        changed after the fit.
     missing, signal_check, time_kernel, search, random_state, verbose
         As in :class:`~manyviews.BayesianGPLVM`.
 
@@ -125,6 +137,7 @@ class MRD(ViewsModel):
         "init": (one_of("concatenated", "separate", "canonical", "random"), ARRAY),
         "split_columns": (BOOLEAN,),
         "likelihood": (instance_of(str, Likelihood), BY_VIEW, NONE),
+        "residual_link": (BOOLEAN,),
     }
     engine_: VariationalEngine
     likelihoods_: dict[str, Likelihood | None]
@@ -135,17 +148,18 @@ class MRD(ViewsModel):
         n_components: int | None = None,
         n_inducing: int | dict[str, int] | None = None,
         *,
-        kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
+        kernel: str | Kernel | dict[str, str | Kernel] = "rbf + linear",
         n_local: int | dict[str, int] = 0,
         init: Any = "concatenated",
-        scaling: str | dict[str, str] = "view",
+        scaling: str | dict[str, str] = "column",
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         split_columns: bool = False,
         likelihood: str | Likelihood | dict[str, str | Likelihood] | None = None,
         evidence_power: float | str | dict[str, float | str] = 1.0,
+        residual_link: bool = True,
         missing: str = "auto",
-        signal_check: str = "auto",
+        signal_check: str = "warn",
         time_kernel: TimeKernel = "auto",
         search: Search | None = None,
         random_state: Any = None,
@@ -162,6 +176,7 @@ class MRD(ViewsModel):
         self.split_columns = split_columns
         self.likelihood = likelihood
         self.evidence_power = evidence_power
+        self.residual_link = residual_link
         self.missing = missing
         self.signal_check = signal_check
         self.time_kernel = time_kernel
@@ -201,7 +216,7 @@ class MRD(ViewsModel):
         options = fit_options(
             self,
             scaled,
-            kernels=self._by_view(self.kernel, "kernel", "rbf"),
+            kernels=self._by_view(self.kernel, "kernel", "rbf + linear"),
             n_inducing=self._by_view(self.n_inducing, "n_inducing", None),
             noise_floors=self._by_view(self.noise_floor, "noise_floor", DEFAULT_NOISE_FLOOR),
             max_components=sum(min(Y.shape) for Y in scaled),
@@ -215,7 +230,7 @@ class MRD(ViewsModel):
         info.kinds = self.kinds_
         self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
         ratios = dict(zip(self.view_names_, info.signal_to_noise.tolist(), strict=True))
-        check_signal(ratios, engine.data, self.signal_check)
+        check_signal(ratios, self.signal_check)
         return self
 
     # ------------------------------------------------------------------ kinds of data
@@ -264,6 +279,13 @@ class MRD(ViewsModel):
         }
 
     # ------------------------------------------------------------------ honest intervals
+
+    def _adjustment(
+        self, place: int, new: NewSamples, q: Positions, places: Sequence[int], how: dict[str, Any]
+    ) -> Adjustment | None:
+        if not self.residual_link or self.when_ is not None:
+            return None
+        return adjusted(self.engine_, place, new.scaled, q, places, {**self._inference(), **how})
 
     def compare_powers(
         self,

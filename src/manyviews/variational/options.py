@@ -37,7 +37,7 @@ FITTING: Options = {
 LATENT: Options = {
     **FITTING,
     "n_components": (count(), NONE),
-    "signal_check": (one_of("auto", "error", "warn", "off"),),
+    "signal_check": (one_of("warn", "error", "off"),),
     "time_kernel": (instance_of(str, Kernel, list, tuple),),
 }
 TABLE: Options = {
