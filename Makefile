@@ -6,7 +6,7 @@ READY  := $(VENV)/.ready
 DEMO   := results/demo
 
 EXPERIMENTS := toy robustness oil-map oil-class pose yale avletters fi-mrd peers cmu35 video exam imputation \
-    missing-inputs mackey usps thesis-mixture thesis-gplvm toy-mc pose-mc cuave tables
+    missing-inputs mackey usps thesis-mixture thesis-gplvm toy-mc pose-mc cuave tables defaults
 
 .PHONY: help demo test test-all lint format bench docs experiments clean
 

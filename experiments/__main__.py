@@ -11,6 +11,7 @@ EXPERIMENTS = (
     "avletters",
     "cmu35",
     "cuave",
+    "defaults",
     "exam",
     "fi-mrd",
     "imputation",
@@ -42,10 +43,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a smoke run of under a minute")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder for pictures")
-    parser.add_argument("--sets", nargs="+", default=[], help="tables: these data sets alone")
-    parser.add_argument("--methods", nargs="+", default=[], help="tables: these methods alone")
-    parser.add_argument("--repeats", type=int, default=3, help="tables: divisions into folds")
-    parser.add_argument("--jobs", type=int, default=1, help="tables: processes side by side")
+    parser.add_argument("--sets", nargs="+", default=[], help="many tables: these data sets alone")
+    parser.add_argument("--methods", nargs="+", default=[], help="many tables: these methods alone")
+    parser.add_argument("--repeats", type=int, default=3, help="many tables: divisions into folds")
+    parser.add_argument("--jobs", type=int, default=1, help="many tables: processes side by side")
     options = parser.parse_args(arguments)
     if options.seeds < 1:
         parser.error("--seeds must be at least 1")

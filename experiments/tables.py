@@ -9,6 +9,7 @@ run goes on where it stopped.
 """
 
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +35,22 @@ MOST_FOR_FORESTS = 1_000_000  # samples times columns of the target
 STRETCHES = 20  # of a series, that stay whole in the folds inside of a fit
 
 
-def methods(problem: Problem) -> dict[str, Any]:
-    """Unfitted methods by name; plain regressions have one variance per column."""
+def plain_regressions(problem: Problem) -> dict[str, Any]:
+    """Those whose errors come with the data, with one variance per column."""
     plain = {"marks": False, "heteroscedastic": False}
-    target = problem.task.target
     n_inputs = sum(problem.views[name].shape[1] for name in problem.task.known)
-    found = {
+    return {
         "mean": ViewRegressor("mean", **plain),
         "ridge": ViewRegressor(RidgeCV(np.logspace(-1, 5, 13)), **plain),
         "PLS": ViewRegressor(PLSRegression(min(5, n_inputs)), **plain),
         "5-NN": ViewRegressor(KNeighborsRegressor(5), **plain),
+    }
+
+
+def methods(problem: Problem) -> dict[str, Any]:
+    """Unfitted methods by name."""
+    target = problem.task.target
+    found = plain_regressions(problem) | {
         "GP regression": ViewRegressor("gp"),
         "random forest": ViewRegressor("forest"),
         "GFA": GroupFactorAnalysis(),
@@ -61,14 +68,10 @@ def run(setting: Setting) -> list[Row]:
     """Every task and method that was asked for, a row for each measure, and what they sum up to."""
     sets = setting.sets or (QUICK["sets"] if setting.quick else ())
     chosen = setting.methods or (QUICK["methods"] if setting.quick else ())
-    unknown = sorted(set(sets) - {task.name for task in TASKS})
-    if unknown:
-        raise DataFolderError(f"there is no task for the set {unknown[0]!r}")
     console = Console(stderr=True)
     found: dict[Task, list[Comparison]] = {}
-    for task in [task for task in TASKS if not sets or task.name in sets]:
-        problem = load(setting, task)
-        known = methods(problem)
+    for problem in problems(setting, sets):
+        task, known = problem.task, methods(problem)
         absent = [name for name in chosen if name not in known and name != "random forest"]
         if absent:
             raise DataFolderError(f"there is no method {absent[0]!r}: there are {list(known)}")
@@ -84,6 +87,16 @@ def run(setting: Setting) -> list[Row]:
     rows = [row for task, runs in found.items() for row in task_rows(task, runs)]
     draw(rows, setting.results / "tables.png")
     return [*rows, *overall(rows)]
+
+
+def problems(setting: Setting, sets: Sequence[str]) -> Iterator[Problem]:
+    """The tasks of some data sets, or all, with their data."""
+    unknown = sorted(set(sets) - {task.name for task in TASKS})
+    if unknown:
+        raise DataFolderError(f"there is no task for the set {unknown[0]!r}")
+    for task in TASKS:
+        if not sets or task.name in sets:
+            yield load(setting, task)
 
 
 def compared(

@@ -13,6 +13,7 @@ MEASURES = {
     "avletters": {"RMSE-16views", "RMSE-audio", "RMSE-audio-label", "F1"},
     "cmu35": {"legs-SC", "legs-RA", "body-SC", "body-RA"},
     "cuave": {"RMSE", "NLPD"},
+    "defaults": {"density-gain-over-ridge", "RMSE-ratio-to-ridge"},
     "exam": {"canonical-correlation"},
     "fi-mrd": {"adjusted-rand"},
     "imputation": {"nutrimouse-values-RMSE", "nutrimouse-views-NLPD", "scmt-views-RMSE"},
@@ -62,6 +63,7 @@ LONG = {
     "avletters",
     "toy-mc",
     "fi-mrd",
+    "defaults",
 }
 
 
