@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from ..catalogue import load
-from ..data.files import read_views
+from ..data.files import view_name
 from ..errors import DataError, OptionError
 from .console import give, say
 from .loading import Samples, load_samples
@@ -106,9 +106,18 @@ def as_new_data(model: Any, samples: Samples) -> Any:
 def _data(model: Any, run: RunOptions) -> tuple[Any, Samples]:
     if not run.views:
         raise OptionError("name at least one file with data")
-    read_views(run.views, run.index)  # names the file that cannot be read
-    samples = load_samples(run)
+    samples = load_samples(run, columns=known_columns(model, run.views))
     return as_new_data(model, samples), samples
+
+
+def known_columns(model: Any, sources: list[str]) -> dict[str, list[Any]] | None:
+    """The columns of every view as the model was given them, if it keeps their names."""
+    inner = getattr(model, "model_", model)
+    if hasattr(inner, "given_names_"):
+        return dict(zip(inner.given_names_, inner.given_columns_, strict=True))
+    if hasattr(inner, "feature_names_in_"):
+        return {view_name(source): list(inner.feature_names_in_) for source in sources}
+    return None
 
 
 def _several(model: Any) -> bool:

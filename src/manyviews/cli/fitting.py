@@ -7,9 +7,10 @@ import pandas as pd
 
 from ..errors import OptionError
 from ..report import write_report
-from ..report.assess import Assessment
+from ..report.assess import Assessment, assess
 from .console import INTERRUPTED, collecting_warnings, give, say
-from .loading import Samples, hold_out, load_samples
+from .loading import Samples, hold_out, load_samples, usual_share
+from .looking import look_at
 from .models import MODELS, make_model
 from .run_folder import RunFolder
 from .settings import RunOptions
@@ -25,6 +26,10 @@ def fit_run(
 ) -> int:
     """Fit, assess, and write everything; return the exit code."""
     everything = load_samples(run, run.options.get("align", "union"))
+    look = look_at(everything, quiet)
+    if run.hold_out is None:
+        judged = report or run.model == "classifier"  # else nobody sees how they are predicted
+        run.hold_out = usual_share(len(everything.names)) if judged else 0.0
     kept, aside = hold_out(everything, run.hold_out, run.seed)
     settings = {"verbose": 0 if quiet else 1, "search__checkpoint": str(folder.checkpoint)}
     model = make_model(run.model, run.options, run.seed, **settings)
@@ -40,6 +45,9 @@ def fit_run(
         say(f"note: {message}", quiet)
     assessments: list[Assessment] = []
     more: dict[str, pd.DataFrame] = {}
+    unseen = _never_held_out(kept, aside)
+    if unseen:
+        say(f"note: too few samples have {', '.join(unseen)} to hold any out", quiet)
     facts = {"seed": str(run.seed), "options": folder.options.name, "inputs": ", ".join(run.views)}
     scores: dict[str, Any] = {}
     if run.model == "classifier" and aside is not None:
@@ -56,9 +64,18 @@ def fit_run(
             **({} if given is None else given.when()),
             metadata=kept.labels,
             shapes=run.shapes,
-            messages=[m for m in messages if "signal-to-noise" not in m and "max_iter" not in m],
+            messages=[
+                *(
+                    f"{c.what} {c.done}"
+                    for c in everything.sources.concerns
+                    if c.severity != "note"
+                ),
+                *(m for m in messages if "signal-to-noise" not in m and "max_iter" not in m),
+            ],
             facts=facts,
         )
+    elif given is not None:
+        assessments = assess(inner, as_data(given, run.model), **given.when())
     if assessments:
         more["held_out"] = pd.DataFrame([a.summary() for a in assessments]).set_index("view")
     folder.write_tables(inner, **more)
@@ -76,6 +93,7 @@ def fit_run(
         "seconds": info.seconds,
         "held_out": {**scores, "views": [a.summary() for a in assessments]},
         "warnings": messages,
+        "check": look.to_dict(),
     }
     folder.write_record(run, **summary)
     give({**summary, "folder": str(folder.path)}, as_json)
@@ -127,6 +145,13 @@ def _classified(model: Any, aside: Samples, more: dict[str, pd.DataFrame]) -> di
     if seen.all() and len(model.classes_) > 1:
         scores["log loss"] = float(log_loss(truth[known], chances[known], labels=model.classes_))
     return scores
+
+
+def _never_held_out(kept: Samples, aside: Samples | None) -> list[str]:
+    """Views that no sample set aside has a value of."""
+    if aside is None:
+        return []
+    return [name for name in kept.views if aside.views[name].isna().all(axis=None)]
 
 
 def _opening(run: RunOptions, kept: Samples, aside: Samples | None) -> str:

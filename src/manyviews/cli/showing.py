@@ -1,5 +1,6 @@
 """``manyviews info``, ``report`` and ``explore``: looking at a saved model."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,12 @@ from rich.table import Table
 
 from ..catalogue import load
 from ..data.files import read_column
+from ..data.reading import Reading
 from ..errors import OptionError
 from ..io import describe
 from ..plot.subject import Subject
 from ..report import write_report
-from .applying import as_new_data
+from .applying import as_new_data, known_columns
 from .console import give, results, say
 from .loading import load_samples
 from .settings import RunOptions
@@ -70,13 +72,12 @@ def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool
     model = getattr(model, "model_", model)
     held_out, when = None, {}
     if run.views:
-        samples = load_samples(
-            RunOptions(views=run.views, index=run.index, times=run.times, sequences=run.sequences)
-        )
+        known = known_columns(model, run.views)
+        samples = load_samples(replace(run, labels=None), columns=known)
         held_out, when = as_new_data(model, samples), samples.when()
     metadata = None
     if run.labels:
-        metadata = read_column(run.labels, run.index)
+        metadata = read_column(run.labels, run.reading(), "labels")
     assessments = write_report(
         model, out, title=run.title, held_out=held_out, metadata=metadata, shapes=run.shapes,
         facts={"model file": str(file)}, **when,
@@ -97,7 +98,7 @@ def explore_model(
     """Serve the page until Ctrl-C."""
     from ..explore import serve
 
-    colours = None if labels is None else read_column(labels, index)
+    colours = None if labels is None else read_column(labels, Reading(index))
     if isinstance(colours, pd.DataFrame):
         raise OptionError(f"--labels needs one column: as in {labels}:{colours.columns[0]}")
     serve(load(file), host, port, browser, shapes or None, colours)
