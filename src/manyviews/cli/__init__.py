@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ManyviewsError, OptionError
-from .console import INTERRUPTED, fail
+from .console import INTERRUPTED, fail, say
 from .models import MODELS
 from .settings import RunOptions, parse_assignments
 
@@ -63,6 +63,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(*args, **options)
         except KeyboardInterrupt:
+            say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
         except (ManyviewsError, FileNotFoundError) as wrong:
             raise typer.Exit(fail(wrong, bool(options.get("json")))) from wrong
@@ -184,8 +185,8 @@ def fit(
     chosen = {k: v for k, v in named.items() if v is not None}
     run.override(
         views=files, model=model, seed=seed, hold_out=hold_out, times=times,
-        sequences=sequences, **_reading(index, sep, decimal, na_values, encoding), labels=labels, title=title,
-        shapes=_shapes(shape), options={**chosen, **parse_assignments(set_ or [], "--set")},
+        sequences=sequences, labels=labels, title=title, shapes=_shapes(shape),
+        **_reading(index, sep, decimal, na_values, encoding), options={**chosen, **parse_assignments(set_ or [], "--set")},
     )  # fmt: skip
     if resume is None:
         folder.create(overwrite)
@@ -219,6 +220,7 @@ def predict(
     na_values: NaValues = None,
     encoding: Encoding = None,
     quiet: Quiet = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Predict views from other views, or complete rows of one table, with std."""
@@ -226,7 +228,10 @@ def predict(
 
     reading = _reading(index, sep, decimal, na_values, encoding)
     run = RunOptions(views=files or [], times=times, sequences=sequences, **reading)
-    predict_files(_model_file(model), run, out, target or [], private, modes, samples, quiet, json)
+    predict_files(
+        _model_file(model), run, out, target or [], private, modes, samples, quiet, json,
+        force,
+    )  # fmt: skip
 
 
 @command
@@ -244,6 +249,7 @@ def transform(
     na_values: NaValues = None,
     encoding: Encoding = None,
     quiet: Quiet = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Latent positions of new samples, from whatever views they have."""
@@ -251,7 +257,7 @@ def transform(
 
     reading = _reading(index, sep, decimal, na_values, encoding)
     run = RunOptions(views=files or [], times=times, sequences=sequences, **reading)
-    transform_files(_model_file(model), run, out, quiet, json)
+    transform_files(_model_file(model), run, out, quiet, json, force)
 
 
 @command
@@ -269,6 +275,7 @@ def impute(
     na_values: NaValues = None,
     encoding: Encoding = None,
     quiet: Quiet = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Fill the holes of the training data or, if files are given, of theirs."""
@@ -276,7 +283,38 @@ def impute(
 
     reading = _reading(index, sep, decimal, na_values, encoding)
     run = RunOptions(views=files or [], times=times, sequences=sequences, **reading)
-    impute_files(_model_file(model), run, out, quiet, json)
+    impute_files(_model_file(model), run, out, quiet, json, force)
+
+
+@command
+def forecast(
+    model: ModelFile,
+    times: Times = None,
+    steps: Annotated[int | None, typer.Option(help="So many steps after the last time.")] = None,
+    step: Annotated[float | None, typer.Option(help="Width of a step. Default: the usual.")] = None,
+    sequence: Annotated[str | None, typer.Option(help="Training sequence to go on with.")] = None,
+    target: Annotated[list[str] | None, typer.Option(help="View. Default: all.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the tables.")] = Path(
+        "forecast"
+    ),
+    samples: Annotated[
+        int | None, typer.Option(help="Draw so many trajectories instead of mean and std (NPY).")
+    ] = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    quiet: Quiet = False,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Views at times that were not seen, of a model that was fitted with --times."""
+    from .forecasting import forecast_files
+
+    forecast_files(
+        _model_file(model), out, times=times, steps=steps, step=step, sequence=sequence,
+        targets=target or [], n_samples=samples, quiet=quiet, as_json=json, force=force,
+        reading=RunOptions(sep=sep, decimal=decimal, encoding=encoding).reading(),
+    )  # fmt: skip
 
 
 @command
@@ -437,9 +475,9 @@ def _model_file(path: Path) -> Path:
 
 
 def _one_table(source: str) -> bool:
-    from ..data.files import CONTAINERS, split_source
+    from ..data.files import holds_several, split_source
 
-    return split_source(source)[1].suffix not in CONTAINERS
+    return not holds_several(split_source(source)[1])
 
 
 def _shapes(pairs: list[str] | None) -> dict[str, Any]:

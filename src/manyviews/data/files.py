@@ -94,6 +94,13 @@ def split_source(source: str) -> tuple[str, Path]:
     return (name if sign else ""), path
 
 
+def holds_several(path: Path) -> bool:
+    """Whether a file may hold several views with names of their own."""
+    if path.suffix.lower() in EXCEL:
+        return len(_sheets(path, Reading())) > 1
+    return path.suffix in CONTAINERS
+
+
 def view_name(source: str) -> str:
     """The name of the view that a file gives: as said, or the file's up to the first dot."""
     name, path = split_source(source)

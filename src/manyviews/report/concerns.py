@@ -128,8 +128,8 @@ def _of_predictions(a: Assessment) -> list[Concern]:
     if explained < 0:
         found.append(
             Concern(
-                f"{a.view}: predictions are worse than the training mean "
-                f"({share(explained)} of the variance).",
+                f"{a.view}: predictions are worse than the mean of the samples held out "
+                f"(R² of a typical column: {explained:.2f}).",
                 "Do not predict this view with this model.",
             )
         )

@@ -204,7 +204,9 @@ def prediction_section(
     lead = (
         "Samples that the model has not seen, each view predicted from the others. Errors are in "
         "standard deviations (of the view, or of its columns if the model scales them); the mean "
-        "of the training data and ridge regression from the same inputs are the rivals to beat."
+        "of the training data and ridge regression from the same inputs are the rivals to beat. "
+        "Variance explained is the median over columns of R², which compares with the mean of the "
+        "samples held out: zero is no better than it."
     )
     row = f"<div class='row'>{''.join(pictures)}</div>"
     examples = "".join(_examples(subject, a, shapes) for a in shown)
