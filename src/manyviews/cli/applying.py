@@ -179,6 +179,7 @@ def _columns(model: Any, view: str) -> list[Any]:
 
 
 def write_tables(tables: dict[str, Any], out: Path, quiet: bool, as_json: bool) -> None:
+    """Tables as NAME.csv, draws as NAME.npy, and say so."""
     out.mkdir(parents=True, exist_ok=True)
     written = {}
     for name, table in tables.items():

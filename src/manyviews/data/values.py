@@ -1,5 +1,6 @@
 """Columns of files as data: numbers, categories; and what is neither, named or left out."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ from .concern import Concern
 from .encoding import indicator
 
 MOST_LEVELS = 20  # different words in a column of categories
+NUMBER = re.compile(r"^[<>≤≥~]?\s*[+-]?[.,]?\d[\d.,' ]*([eE][+-]?\d+)?\s*%?$")
 NUMBERS = 0.5  # share of numbers from which a column is one of numbers, with errors
 UNKNOWN = {"?", ".", "-", "--", "missing", "unknown", "unk", "nd", "n.d.", "none", "nil", "*", "x"}
 
@@ -41,9 +43,7 @@ def as_data(
             words = values.astype(object).map(_stripped, na_action="ignore")
             numbers = pd.to_numeric(words, errors="coerce")
             known = None if columns is None else _wanted(columns, column)
-            if known == "number" or (
-                known is None and numbers.notna().sum() >= NUMBERS * max(words.notna().sum(), 1)
-            ):
+            if known == "number" or (known is None and _mostly_numbers(words)):
                 parts[column] = _numbers(words, numbers, place, column)
             elif known == "levels" or (known is None and _few(words)):
                 levels[column] = words.nunique()
@@ -104,6 +104,12 @@ def _remedy(word: str) -> str:
             "in Python"
         )
     return "Correct it, or name marks of missing values by --na-values"
+
+
+def _mostly_numbers(words: pd.Series) -> bool:
+    """Whether half of the words are numbers, or written like numbers of another country."""
+    known = words.dropna().astype(str)
+    return bool(known.str.match(NUMBER).mean() >= NUMBERS) if len(known) else False
 
 
 def _few(words: pd.Series) -> bool:
