@@ -191,6 +191,34 @@ def test_times_go_on_from_dates(files, tmp_path):
     assert main([*ahead, "--force"]) == 2  # says when
 
 
+def test_words_of_a_categorical_view_are_kept_with_the_run():
+    run = RunOptions(views=["a.csv", "b.csv"], options={"likelihood": {"b": "categorical"}})
+    assert run.categorical() == {"b": {}}
+    run.levels = {"b:sex": ["f", "m"]}
+    assert run.categorical() == {"b": {"sex": ["f", "m"]}}
+    assert RunOptions().categorical() == {}
+
+
+@pytest.mark.long
+def test_categories_come_back_as_words(files, tmp_path):
+    words = pd.read_csv(files / "b.csv")[["patient", "sex", "group"]]
+    words.to_csv(tmp_path / "w.csv", index=False)
+    sources = [str(files / "a.csv"), str(tmp_path / "w.csv")]
+    quick = ["--components", "1", "--inducing", "8", "--restarts", "1", "--max-iter", "10", "-q"]
+    kind = ["--set", 'likelihood={w = "categorical"}', "--set", "signal_check=off", "--no-report"]
+    run = tmp_path / "run"
+    assert main(["fit", *sources, *quick, *kind, "-o", str(run)]) == 0
+    assert RunOptions.read(run / "options.toml").levels["w:sex"] == ["f", "m"]
+    assert main(["predict", str(run), sources[0], "-o", str(tmp_path / "out"), "-q"]) == 0
+    found = pd.read_csv(tmp_path / "out" / "w.csv", index_col=0)
+    assert set(found["group"]) <= {"high", "low"}
+    assert (found["group"].to_numpy() == words["group"]).mean() > 0.8
+    chances = pd.read_csv(tmp_path / "out" / "w_group.csv", index_col=0)
+    np.testing.assert_allclose(chances[["high", "low"]].sum(axis=1), 1.0)
+    assert main(["predict", str(run), sources[1], "-o", str(tmp_path / "back"), "-q"]) == 0
+    assert pd.read_csv(tmp_path / "back" / "a.csv", index_col=0).shape == (N, 3)
+
+
 def test_json_is_typed(run, capsys):
     assert main(["info", str(run), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)

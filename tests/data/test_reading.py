@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from manyviews.data import as_views
-from manyviews.data.encoding import numeric
+from manyviews.data.encoding import level_numbers, numeric
 from manyviews.data.files import read_column, read_views
 from manyviews.data.identifiers import is_counter, is_identifier
 from manyviews.data.reading import Reading
@@ -237,3 +237,17 @@ def test_objects_that_are_numbers():
         DataError, match=r"column 'x' of view 'a' is not numeric.*row 'b' holds 'unk"
     ):
         as_views({"a": mixed})
+
+
+def test_words_as_numbers_of_levels(tmp_path):
+    file = write(tmp_path / "a.csv", "id,type,size\ns1,t,big\ns2,b,small\ns3,,big\ns4,t,big\n")
+    found = read_views([file], categorical={"a": {}})
+    assert found.levels == {"a": {"type": ["b", "t"], "size": ["big", "small"]}}
+    np.testing.assert_array_equal(found.views["a"], [[1, 0], [0, 1], [np.nan, 0], [1, 0]])
+    known = {"a": {"type": ["b", "nk", "t"], "size": ["big", "small"]}}
+    again = read_views([file], columns={"a": ["type", "size"]}, categorical=known)
+    assert again.views["a"]["type"].tolist()[:2] == [2, 0]
+    with pytest.raises(DataError, match=r"row 's2'.*holds 'b' in column 'type'"):
+        read_views([file], categorical={"a": {"type": ["t"], "size": ["big", "small"]}})
+    plain = pd.DataFrame({"x": [1.0, 2.0]})
+    assert level_numbers("a", plain, {})[1] == {}

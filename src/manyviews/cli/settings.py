@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from ..data.files import view_name
 from ..data.reading import Reading
 from ..errors import OptionError
 
@@ -33,6 +34,8 @@ class RunOptions:
         Files (``path:column``).
     shapes : dict of str
         How to draw views.
+    levels : dict of list
+        The words that numbers stand for in views with a categorical likelihood, by VIEW:COLUMN.
     title : str, optional
     options : dict
         Parameters of the estimator.
@@ -53,6 +56,7 @@ class RunOptions:
     title: str | None = None
     indexes: dict[str, str] = field(default_factory=dict)
     shapes: dict[str, str] = field(default_factory=dict)
+    levels: dict[str, list[str]] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -82,6 +86,18 @@ class RunOptions:
         return Reading(
             self.index, self.indexes, self.sep, self.decimal, self.encoding, tuple(self.na_values)
         )
+
+    def categorical(self) -> dict[str, dict[str, list[str]]]:
+        """Views whose words become numbers of levels, with the levels that are known."""
+        asked = self.options.get("likelihood")
+        views = [view_name(source) for source in self.views] if asked == "categorical" else []
+        if isinstance(asked, dict):
+            views = [view for view, kind in asked.items() if kind == "categorical"]
+        found: dict[str, dict[str, list[str]]] = {view: {} for view in views}
+        for place, levels in self.levels.items():
+            view, _, column = place.partition(":")
+            found.setdefault(view, {})[column] = levels
+        return found
 
     def override(self, **given: Any) -> None:
         """Let flags that were given win over the file."""

@@ -65,8 +65,8 @@ def warn_of_identifiers(Y: Float[np.ndarray, "N D"], view: str, columns: Sequenc
     for place, column in enumerate(columns):
         if named_like_identifier(column) and is_identifier(column, pd.Series(Y[:, place])):
             warnings.warn(
-                f"column {column!r} of view {view!r} holds a different whole number in each row and "
-                "is fitted as data: if it names the samples, make it the index",
+                f"column {column!r} of view {view!r} holds a different whole number in each row "
+                "and is fitted as data: if it names the samples, make it the index",
                 IdentifierWarning,
                 stacklevel=4,
             )

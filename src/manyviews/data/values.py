@@ -1,7 +1,7 @@
 """Columns of files as data: numbers, categories; and what is neither, named or left out."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,11 @@ UNKNOWN = {"?", ".", "-", "--", "missing", "unknown", "unk", "nd", "n.d.", "none
 
 
 def as_data(
-    frame: pd.DataFrame, place: str, view: str, columns: Sequence[Any] | None = None
+    frame: pd.DataFrame,
+    place: str,
+    view: str,
+    columns: Sequence[Any] | None = None,
+    categorical: Collection[str] = (),
 ) -> tuple[pd.DataFrame, list[Concern]]:
     """A table that a model can be fitted to.
 
@@ -29,6 +33,8 @@ def as_data(
     ----------
     columns : list, optional
         Those of a fitted model: what it does not know and is no number is left out.
+    categorical : collection of str
+        Columns that are known to hold categories.
     """
     parts: dict[Any, pd.Series] = {}
     levels: dict[Any, int] = {}
@@ -43,6 +49,7 @@ def as_data(
             words = values.astype(object).map(_stripped, na_action="ignore")
             numbers = pd.to_numeric(words, errors="coerce")
             known = None if columns is None else _wanted(columns, column)
+            known = "levels" if column in categorical else known
             if known == "number" or (known is None and _mostly_numbers(words)):
                 parts[column] = _numbers(words, numbers, place, column)
             elif known == "levels" or (known is None and _few(words)):
