@@ -41,6 +41,8 @@ class FitInfo:
         Evaluations of the bound with its gradient, over all restarts.
     restart_bounds : list of float
         The final bound of every restart.
+    restart_relevance : list of ndarray of shape (n_views, n_dimensions)
+        The relevance of every dimension where each restart ended, not normalised.
     converged, interrupted : bool
         Whether the convergence test was met; whether the user stopped the fit.
     kinds : dict of str by view
@@ -59,6 +61,7 @@ class FitInfo:
     compile_seconds: float = 0.0
     n_evaluations: int = 0
     restart_bounds: list[float] = field(default_factory=list)
+    restart_relevance: list[np.ndarray] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
     kinds: dict[str, str] = field(default_factory=dict)

@@ -11,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._runtime import single_threaded_blas
 from ..errors import ConvergenceWarning, FactorisationError
 from ..mappings import Outputs
-from .bound import Model
+from .bound import Model, dimension_weights
 from .checkpoint import Checkpoint, State
 from .descent import CONVERGED, PROBES, RUNNING, STRETCH, Descent, Method, begin, method_of, run
 from .diagnostics import FitInfo
@@ -82,6 +82,7 @@ def optimise(
             info.n_evaluations += candidate.n_evaluations
             info.compile_seconds = info.compile_seconds or candidate.first_seconds
             info.restart_bounds.append(-candidate.best_value)
+            info.restart_relevance.append(candidate.relevance())
             if best is None or candidate.best_value < best.best_value:
                 best = candidate
             info.interrupted = candidate.interrupted
@@ -94,7 +95,10 @@ def optimise(
             before = best.n_evaluations
             best.go(n_restarts, range(last, n_stages), watch)
             info.n_evaluations += best.n_evaluations - before
-            info.restart_bounds[int(np.argmax(info.restart_bounds))] = -best.best_value
+            place = int(np.argmax(info.restart_bounds))
+            info.restart_bounds[place] = -best.best_value
+            if len(info.restart_relevance) == len(info.restart_bounds):  # not after a resumption
+                info.restart_relevance[place] = best.relevance()
             info.interrupted = best.interrupted
         if best is None or not np.isfinite(best.best_value):
             raise FactorisationError(
@@ -172,6 +176,10 @@ class Run:
             self.interrupted = True
             if watch.checkpoint is not None:
                 watch.checkpoint.write(restart, index, self.objective.flat(self.best))
+
+    def relevance(self) -> Float[np.ndarray, "K Q"]:
+        """How strongly each dimension moves each view, at the best point so far."""
+        return dimension_weights(self.objective.model(self.best))
 
     def report(self, info: FitInfo) -> None:
         """Note what the fit came to: at the best point, with the noise of the bound there."""

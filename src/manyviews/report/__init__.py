@@ -6,9 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from ..errors import DataError
+from ..fitted.associations import aligned_metadata
 from ..plot.subject import Subject
 from . import sections as part
 from .assess import Assessment, assess
@@ -56,7 +54,7 @@ def write_report(
     shapes = dict(shapes or {})
     for name in shapes:
         subject.check_view(name)
-    coloured = _metadata(metadata, model.samples_)
+    coloured = {} if metadata is None else aligned_metadata(metadata, model.samples_)
     assessments = [] if held_out is None else assess(model, held_out, times, sequences)
     name = type(model).__name__
     n = len(subject.names)
@@ -78,24 +76,3 @@ def write_report(
     )
     Path(path).write_text(content, encoding="utf-8")
     return assessments
-
-
-def _metadata(given: Any, samples: Sequence[Any]) -> dict[str, Any]:
-    """Columns of metadata, one value per training sample."""
-    if given is None:
-        return {}
-    if isinstance(given, pd.Series):
-        given = given.to_frame(given.name or "label")
-    if isinstance(given, pd.DataFrame):
-        if set(samples) <= set(given.index):
-            given = given.loc[list(samples)]
-        elif len(given) != len(samples):
-            absent = next(s for s in samples if s not in set(given.index))
-            raise DataError(f"the metadata lack sample {absent!r}")
-    columns = {str(name): given[name] for name in given}
-    for name, values in columns.items():
-        if len(values) != len(samples):
-            raise DataError(
-                f"metadata column {name!r} has {len(values)} values for {len(samples)} samples"
-            )
-    return columns
