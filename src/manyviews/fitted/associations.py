@@ -66,12 +66,9 @@ def _coded(column: pd.Series) -> tuple[str, Float[np.ndarray, " N"]]:
     """Whether a variable is a number or a category, and it as numbers; NaN is unknown."""
     numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     if not numeric:
-        converted = pd.to_numeric(column, errors="coerce")
-        text = not pd.api.types.is_bool_dtype(column)
-        numeric = (
-            text and column.notna().any() and bool((converted.notna() == column.notna()).all())
-        )
-        if not numeric:
+        converted = pd.to_numeric(column.astype(object), errors="coerce")
+        read = bool((converted.notna() == column.notna()).all()) and bool(column.notna().any())
+        if pd.api.types.is_bool_dtype(column) or not read:
             codes = pd.Categorical(column).codes.astype(float)
             return "category", np.where(codes < 0, np.nan, codes)
         column = converted

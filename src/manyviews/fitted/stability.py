@@ -9,10 +9,10 @@ fitted model can be asked do:
   when the maps have been made to forget these samples. This is cross-validation of the segmentation
   with q(X) of the other samples and the hyperparameters held: q(U) is conditioned anew without
   every fold. A dimension that is shared by overfitting does not agree.
-- *Filling*: whether shared dimensions are dependent. The local covariances of the shared positions
-  (local PCA, Fukunaga & Olsen 1971), less their posterior variance, are compared with those of the same
-  coordinates shuffled independently. Two dimensions that hold one bent curve fill little more than
-  one.
+- *Filling*: whether shared dimensions are dependent. The local covariances of the shared
+  positions [Fukunaga & Olsen 1971], less their posterior variance, are compared with those of the
+  same coordinates shuffled independently. Two dimensions that hold one bent curve fill little
+  more than one.
 """
 
 from collections.abc import Mapping, Sequence
