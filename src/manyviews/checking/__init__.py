@@ -1,0 +1,6 @@
+"""A look at the data before a fit: what there is, what is odd, what will be done about it."""
+
+from .look import check
+from .record import Check, Concern
+
+__all__ = ["Check", "Concern", "check"]
