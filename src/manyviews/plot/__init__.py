@@ -1,6 +1,7 @@
 """Pictures of a fitted model: functions that take an axes and return it."""
 
 from .animate import animate_sequence, animate_traversal
+from .associations import association_map
 from .density import predictive_density
 from .features import top_features
 from .fitting import bound_trace, signal_trace
@@ -16,6 +17,7 @@ __all__ = [
     "Picture",
     "animate_sequence",
     "animate_traversal",
+    "association_map",
     "bound_trace",
     "calibration",
     "choose_picture",

@@ -50,8 +50,9 @@ def latent_paths(
     times = np.linspace(own.min(), end, POINTS)
     mean, std = model.forecast_latent(times, sequence)
     ax = axes_or_new(ax)
+    names = model.dimension_labels()
     for colour, d in zip(COLOURS, dimensions, strict=False):
-        ax.plot(times, mean[:, d], color=colour, label=f"dimension {d}")
+        ax.plot(times, mean[:, d], color=colour, label=f"dimension {names[d]}")
         low, high = mean[:, d] - 2.0 * std[:, d], mean[:, d] + 2.0 * std[:, d]
         ax.fill_between(times, low, high, color=colour, alpha=0.2, linewidth=0)
     if ahead > 0:

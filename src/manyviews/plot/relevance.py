@@ -47,7 +47,9 @@ def relevance_map(table: pd.DataFrame, ax: Any = None, label: str = "relevance")
     ax = axes_or_new(ax)
     values = np.clip(table.to_numpy(float), 0.0, 1.0)
     image = ax.imshow(values, cmap="viridis", vmin=0.0, vmax=1.0, aspect="auto")
-    ax.set_xticks(range(table.shape[1]), [str(c) for c in table.columns])
+    columns = [str(c) for c in table.columns]
+    turned = {"rotation": 35, "ha": "right"} if max(map(len, columns), default=0) > 6 else {}
+    ax.set_xticks(range(table.shape[1]), columns, **turned)
     ax.set_yticks(range(table.shape[0]), [str(i) for i in table.index])
     ax.set_xlabel("latent dimension")
     if values.size <= 200:

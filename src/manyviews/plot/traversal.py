@@ -50,7 +50,7 @@ def traversal(
         centre = np.nan_to_num(np.nanmean(subject.tables[view].to_numpy(), axis=0))
         spread = subject.spread(view)
         draw_columns((mean - centre) / spread, std / spread, picture, values, ax)
-        ax.set(xlabel=f"latent dimension {dimension}", ylabel="standard deviations")
+        ax.set(xlabel=f"latent dimension {subject.labels[dimension]}", ylabel="standard deviations")
     ax.set_title(f"{view} along dimension {dimension}" if not subject.single else
                  f"along dimension {dimension}")  # fmt: skip
     return ax

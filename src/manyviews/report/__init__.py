@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from ..checking import check
 from ..fitted.associations import aligned_metadata
 from ..plot.subject import Subject
 from . import sections as part
@@ -29,6 +30,7 @@ def write_report(
     shapes: Mapping[str, str] | None = None,
     messages: Sequence[str] = (),
     facts: Mapping[str, str] | None = None,
+    stability: bool = True,
 ) -> list[Assessment]:
     """Write what a fitted model has found to one HTML file; return the held-out assessments.
 
@@ -49,6 +51,9 @@ def write_report(
         Warnings of the fit, to be shown among the concerns.
     facts : dict, optional
         Lines for the section on how the report was made.
+    stability : bool, default=True
+        Whether to find out how sure the number of shared dimensions is; see
+        :meth:`manyviews.MRD.stability`.
     """
     subject = Subject(model)
     shapes = dict(shapes or {})
@@ -56,6 +61,7 @@ def write_report(
         subject.check_view(name)
     coloured = {} if metadata is None else aligned_metadata(metadata, model.samples_)
     assessments = [] if held_out is None else assess(model, held_out, times, sequences)
+    sure = model.stability() if stability and hasattr(model, "stability") else None
     name = type(model).__name__
     n = len(subject.names)
     what = "one table" if n == 1 else f"{n} views ({', '.join(subject.names[:8])}{', …' * (n > 8)})"
@@ -63,11 +69,13 @@ def write_report(
     content = page(
         title or ("Report on one table" if n == 1 else f"What {n} views share"),
         f"{name} of {what}, {len(subject.latent)} samples",
-        part.findings_section(findings(subject, assessments)),
+        part.findings_section(findings(subject, assessments, sure)),
         part.concerns_section(concerns(subject, assessments, messages)),
+        part.look_section(check(subject.tables)),
         part.data_section(subject),
         part.relevance_section(subject),
         part.latent_section(subject, coloured),
+        part.associations_section(subject, coloured),
         part.dimensions_section(subject, shapes),
         part.time_section(subject),
         part.prediction_section(subject, assessments, shapes),
