@@ -103,7 +103,7 @@ def draw_columns(
         ax.plot(values, mean[:, d], color=colour, label=picture.names[d])
         low, high = mean[:, d] - std[:, d], mean[:, d] + std[:, d]
         ax.fill_between(values, low, high, color=colour, alpha=0.12, linewidth=0)
-    ax.legend(fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
 
 

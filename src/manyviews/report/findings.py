@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ..fitted.findings import structure
-from ..fitted.sentences import share
+from ..fitted.sentences import count_of, share
 from ..fitted.stability import Stability
 from ..plot.subject import Subject
 from .assess import Assessment
@@ -39,10 +39,9 @@ def _missing(subject: Subject) -> list[str]:
         if not holes.any():
             continue
         absent = int(holes.all(axis=1).sum())
-        where = f"{name} is missing altogether for {absent} samples and " if absent else f"{name} "
-        rest = holes[~holes.all(axis=1)].mean() if absent < len(holes) else 1.0
-        sentences.append(
-            f"{where}lacks {share(rest)} of its values{' elsewhere' if absent else ''}; "
-            "the model can fill them in (impute)."
-        )
+        rest = holes[~holes.all(axis=1)].mean() if absent < len(holes) else 0.0
+        parts = [f"is missing altogether for {count_of(absent, 'sample')}"] if absent else []
+        if rest:
+            parts.append(f"lacks {share(rest)} of its values{' elsewhere' if absent else ''}")
+        sentences.append(f"{name} {' and '.join(parts)}; the model can fill them in (impute).")
     return sentences[:6]

@@ -83,7 +83,7 @@ def ink(salt: str) -> AbstractContextManager[None]:
             "axes.spines.right": False,
             "axes.titlesize": "medium",
             "legend.facecolor": "none",
-            "font.size": 9,
+            "font.size": 10,
             "svg.fonttype": "none",
             "svg.hashsalt": salt,
         }

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..checking import Check
 from ..fitted.findings import divided
+from ..fitted.sentences import count_of
 from ..plot import (
     association_map,
     bound_trace,
@@ -83,7 +84,7 @@ def look_section(found: Check) -> str:
     first = [e for e, c in zip(entries, found.concerns, strict=True) if c.severity != "note"]
     rest = [e for e, c in zip(entries, found.concerns, strict=True) if c.severity == "note"]
     parts += [items(first, "notes")] if first else []
-    parts += [details(f"{len(rest)} notes", items(rest, "notes"))] if rest else []
+    parts += [details(count_of(len(rest), "note"), items(rest, "notes"))] if rest else []
     lead = "The tables as the model took them: what there is, what is odd, what was done about it."
     return section("A look at the data", *parts, lead=lead)
 
@@ -158,7 +159,7 @@ def latent_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
     names, pictures = subject.labels, []
     for title, values in colourings[:MOST_LABELS]:
         groups = sample_groups(values, len(samples))
-        legend = 1.3 * (1 + (len(groups) - 1) // LEGEND_ROWS) if title else 0.0
+        legend = 0.9 * (1 + (len(groups) - 1) // LEGEND_ROWS) if title else 0.0
         for pair in pairs:
             pictures.append(
                 drawing(
@@ -168,7 +169,7 @@ def latent_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
                     f"Dimensions {names[pair[0]]} and {names[pair[1]]}"
                     f"{f', coloured by {title}' if title else ''}; bars are one standard "
                     "deviation, and the ground is shaded where the model is unsure of the data",
-                    (6.0 + legend, 5.2),
+                    (5.1 + legend, 4.6),
                     hover=_named(samples, values, groups),
                 )
             )
@@ -238,26 +239,30 @@ def _dimension_pictures(
     """A walk along a dimension and the columns it moves, sized by what is drawn."""
     name = "" if subject.single else f" of {view}"
     picture = picture_of(subject, view, shape)
-    height = 2.6
+    height = 2.9
     if picture.kind == "image":
         height = 0.45 + 6.4 / STEPS * min(picture.shape[0] / picture.shape[1], 3.0)
+    label = subject.labels[dimension]
+    moved = f"How far pixels{name} move with dimension {label}"
+    if picture.kind != "image":
+        moved = (
+            f"Columns{name} that move most with dimension {label}; bars to the left: they fall; "
+            "pale bars: they go up and down"
+        )
     return [
         drawing(
             lambda figure: traversal(
                 subject, dimension, view, picture, steps=STEPS, ax=figure.subplots()
             ),
-            f"A walk along dimension {subject.labels[dimension]}{name}, the other dimensions held",
-            (7.6, height * 1.15),
+            f"A walk along dimension {label}{name}, the other dimensions held",
+            (6.4, height * 1.1),
         ),
         drawing(
             lambda figure: top_features(
                 subject, dimension, view, shape=picture, ax=figure.subplots()
             ),
-            f"Columns{name} that move most with dimension {subject.labels[dimension]}; to the left: "
-            "they fall; pale: they go up and down"
-            if picture.kind != "image"
-            else f"How far pixels{name} move with dimension {subject.labels[dimension]}",
-            (5.0, min(max(height, 1.7), 3.0)),
+            moved,
+            (4.8, min(max(height, 1.9), 2.9)),
         ),
     ]
 
@@ -307,12 +312,10 @@ def prediction_section(
     row = f"<div class='row'>{''.join(pictures)}</div>"
     examples = "".join(_examples(subject, a, shapes) for a in shown)
     measures = pd.DataFrame(
-        {
-            view: [format(row[c], formats[str(c)]) for c in numbers]
-            for view, row in numbers.iterrows()
-        },
+        {a.view: [format(row[c], formats[str(c)]) for c in numbers]
+         for a, (_, row) in zip(assessments, numbers.iterrows(), strict=True)},
         index=[str(c) for c in numbers],
-    )
+    )  # fmt: skip
     shown_numbers = table(measures if len(numbers) <= MOST_VIEWS else numbers, formats)
     return section("Prediction of data held out", shown_numbers, row, examples, lead=lead)
 
