@@ -86,7 +86,7 @@ def test_concerns_come_with_advice(halves):
     blind = {name: view.to_numpy()[::-1].copy() for name, view in new.items()}
     blind["left"] = blind["left"][::-1].copy()  # the views no longer belong together
     raised = concerns(Subject(model), assess(model, blind), ["a warning"])
-    assert any("worse than the training mean" in c.what for c in raised)
+    assert any("worse than the mean of the samples held out" in c.what for c in raised)
     assert any("too sure of itself" in c.what for c in raised)
     assert raised[-1].what == "a warning"
 

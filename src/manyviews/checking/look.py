@@ -8,15 +8,16 @@ import pandas as pd
 
 from ..data import as_views
 from ..data.alignment import named_tables
+from ..data.concern import Concern, Severity
 from ..data.overlap import LITTLE, Overlap, little_in_common, nothing_in_common
 from ..errors import DataError
 from ..likelihoods.guess import guess_kind
 from .columns import column_figures, repeated_rows
-from .record import Check, Concern, ordered
+from .record import Check, ordered
 from .single import concerns_of
 
 
-def check(views: Any) -> Check:
+def check(views: Any, *, timed: bool = False) -> Check:
     """Look at tables before a fit: what there is, what is odd, what will be done about it.
 
     Reads what ``fit`` of any model reads, changes nothing, and does not stop at what a fit would
@@ -26,6 +27,9 @@ def check(views: Any) -> Check:
     ----------
     views : dict, list, MuData, AnnData, DataFrame or array
         As for ``fit``.
+    timed : bool, default=False
+        Whether samples will have time stamps: these tie views together that have no sample in
+        common.
 
     Returns
     -------
@@ -63,6 +67,7 @@ def check(views: Any) -> Check:
             continue
         Y = frame.to_numpy()
         details[name] = column_figures(Y, frame.columns.tolist())
+        details[name]["indicator"] = [_came_new(given, column) for column in frame.columns]
         rows[name] = _row(given, Y, details[name])
         index = frame.index if labelled is None or not numbered[name] else labelled
         if len(index) != len(frame):
@@ -77,7 +82,7 @@ def check(views: Any) -> Check:
         whole = Overlap.of(samples)
         overlap = whole.counts
         if len(samples) > 1:
-            concerns += _between(whole, samples, columns, numbered)
+            concerns += _between(whole, samples, columns, numbered, timed)
     everybody = {sample for index in samples.values() for sample in index}
     empty = pd.DataFrame()
     detail = pd.concat(details, names=["view", "column"]) if details else empty
@@ -107,6 +112,11 @@ def _readable(name: str, given: Any) -> tuple[pd.DataFrame, list[Concern]]:
     ]  # fmt: skip
 
 
+def _came_new(given: Any, column: Any) -> bool:
+    """Whether a column stands for a level of one that was given."""
+    return isinstance(given, pd.DataFrame) and column not in given
+
+
 def _row(given: Any, Y: np.ndarray, figures: pd.DataFrame) -> dict[str, Any]:
     kinds = getattr(given, "dtypes", ())
     some = isinstance(given, pd.DataFrame)
@@ -133,6 +143,7 @@ def _between(
     samples: Mapping[str, pd.Index],
     columns: Mapping[str, list[Any]],
     unnamed: Mapping[str, bool],
+    timed: bool,
 ) -> list[Concern]:
     """What views have to do with each other."""
     sizes = {name: len(index) for name, index in samples.items()}
@@ -143,12 +154,9 @@ def _between(
         return []
     if len(overlap.groups) > 1:
         what = nothing_in_common(overlap, samples, columns)
-        return [
-            Concern(
-                "error", None, f"{_capital(what)}.", len(overlap.groups),
-                "A fit without time stamps refuses them.",
-            )
-        ]  # fmt: skip
+        done = "Time stamps alone tie them together." if timed else "A fit refuses them."
+        severity: Severity = "warning" if timed else "error"
+        return [Concern(severity, None, f"{_capital(what)}.", len(overlap.groups), done)]
     found = []
     for name in samples:
         if overlap.shared(name) < LITTLE:
@@ -156,7 +164,7 @@ def _between(
             found.append(
                 Concern(
                     "warning", name, f"{_capital(what)}.", overlap.shared(name),
-                    "Samples that one view alone has are fitted, and say nothing of what is shared.",
+                    "Samples that one view alone has say nothing of what is shared.",
                 )
             )  # fmt: skip
     ranges = all(isinstance(i, pd.RangeIndex) or i.equals(pd.RangeIndex(len(i)))

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from ..data.concern import Concern
 from ..data.identifiers import is_counter, is_identifier
 from ..likelihoods.guess import Guess, guess_kind
 from .columns import repeated_columns, repeated_rows
-from .record import Concern
 
 WIDE = 100.0  # ratio of the largest to the median spread from which one column rules a view
 HUGE = 1e6  # ratio of the largest to the smallest spread that asks for a word on units
@@ -202,8 +202,9 @@ def _kind(view: str, figures: pd.DataFrame, kind: Guess) -> list[Concern]:
                 + _sentence(kind.advice),
             )
         ]  # fmt: skip
-    two = figures.index[figures["distinct"] == 2]
-    if len(two) and len(two) < len(figures):
+    measured = figures[~figures["indicator"]]
+    two = measured.index[measured["distinct"] == 2]
+    if len(two) and len(two) < len(measured):
         return [
             Concern(
                 "note", view, f"{_columns(two)} two different values, others more.", len(two),

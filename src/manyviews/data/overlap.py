@@ -127,10 +127,9 @@ def why(
 ) -> str:
     """What may keep the names of two views apart; empty if nothing is known of it."""
     here, there = list(samples[a]), list(samples[b])
-    least = min(len(here), len(there))
     for view, other in ((a, b), (b, a)):
-        as_columns = set(map(str, columns[view]))
-        hits = sum(str(name) in as_columns for name in samples[other])
+        as_columns = {_alike(name) for name in columns[view]}
+        hits = sum(_alike(name) in as_columns for name in samples[other])
         if hits > LITTLE * len(samples[other]):
             return (
                 f"The columns of {view!r} are called like the samples of {other!r}: transpose "
@@ -142,19 +141,16 @@ def why(
             f"The rows of {numbered[0]!r} are numbered, not named: say which column names its "
             "samples"
         )
-    before, differences = _common(here, there, str), []
-    read: Callable[[Any], str] = str
-    for difference, change in NORMAL.items():
-        read = _then(read, change)
-        common = _common(here, there, read)
-        if common > before:
-            differences.append(difference)
-            before = common
+    alike = _common(here, there, _alike)
+    if alike <= _common(here, there, lambda name: name) or alike <= 0.1 * min(
+        len(here), len(there)
+    ):
+        return ""
+    differences = [what for what in CHANGES if _common(here, there, _without(what)) < alike]
     if _common(here, there, str) > _common(here, there, lambda name: name):
         differences.insert(0, "their type (numbers in one, texts in the other)")
-    if differences and before > 0.1 * least:
-        return f"{before} names are the same but for {' and '.join(differences)}: make them alike"
-    return ""
+    how = " and ".join(differences) or "their spelling"
+    return f"{alike} names are the same but for {how}: make them alike"
 
 
 def some(names: Sequence[Any] | pd.Index) -> str:
@@ -169,7 +165,7 @@ def _unpadded(name: str) -> str:
     return head + (digits.lstrip("0") or digits[:1])
 
 
-NORMAL: dict[str, Callable[[str], str]] = {
+CHANGES: dict[str, Callable[[str], str]] = {
     "spaces": lambda name: "".join(name.split()),
     "upper and lower case": str.casefold,
     "hyphens, dots and underscores": lambda name: name.translate(str.maketrans("", "", "-._")),
@@ -177,8 +173,21 @@ NORMAL: dict[str, Callable[[str], str]] = {
 }
 
 
-def _then(first: Callable[[Any], str], second: Callable[[str], str]) -> Callable[[Any], str]:
-    return lambda name: second(first(name))
+def _alike(name: Any) -> str:
+    """A name as it is when nothing but its spelling counts."""
+    return _without("")(name)
+
+
+def _without(left_out: str) -> Callable[[Any], str]:
+    """All changes of spelling but one."""
+
+    def read(name: Any) -> str:
+        text = str(name)
+        for what, change in CHANGES.items():
+            text = text if what == left_out else change(text)
+        return text
+
+    return read
 
 
 def _common(here: list[Any], there: list[Any], read: Callable[[Any], Any]) -> int:

@@ -111,7 +111,7 @@ class Stability:
         if len(self.restarts) > 1:
             agreeing = sum(count == n for count in self.restarts)
             others = sorted({count for count in self.restarts if count != n})
-            rest = f"; others found {_words(others, 'or')}" if others else ""
+            rest = f"; others, not run to the end, had {_words(others, 'or')}" if others else ""
             found.append(
                 f"{agreeing} of {len(self.restarts)} starts found {n} shared "
                 f"dimension{'s' * (n != 1)}{rest}."
