@@ -30,8 +30,9 @@ def visible(text: Any) -> str:
 
 
 def in_picture(text: Any) -> str:
-    """For matplotlib, which takes what stands between two dollar signs for a formula."""
-    return visible(text).replace("$", r"\$")
+    """For matplotlib, to which dollar signs mean a formula, and ``_x`` what no legend shows."""
+    plain = visible(text).replace("$", r"\$")
+    return f" {plain}" if plain.startswith("_") else plain
 
 
 def in_html(text: Any) -> str:

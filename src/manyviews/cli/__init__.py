@@ -48,7 +48,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             function(*args, **options)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-        except (ManyviewsError, FileNotFoundError) as wrong:
+        except (ManyviewsError, OSError) as wrong:
             raise typer.Exit(fail(wrong, bool(options.get("json")))) from wrong
 
     return app.command()(guarded)

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ..errors import OptionError
+from ..inference.checkpoint import keeping_checkpoints
 from ..report import write_report
 from ..report.assess import Assessment
 from .console import INTERRUPTED, collecting_warnings, give, say
@@ -30,6 +31,21 @@ def fit_run(
     model = make_model(run.model, run.options, run.seed, **settings)
     run.write(folder.options)
     say(_opening(run, kept, aside), quiet)
+    with keeping_checkpoints():
+        return _fit_and_write(run, folder, kept, aside, model, quiet, as_json, report)
+
+
+def _fit_and_write(
+    run: RunOptions,
+    folder: RunFolder,
+    kept: Samples,
+    aside: Samples | None,
+    model: Any,
+    quiet: bool,
+    as_json: bool,
+    report: bool,
+) -> int:
+    """All that has to be on disk before the checkpoint of the fit may go."""
     with collecting_warnings() as messages:
         _fit(model, run.model, kept)
     inner = getattr(model, "model_", model)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from ..escaping import in_picture
 from .drawing import picture_of
 from .style import COLOURS, axes_or_new
 from .subject import Subject
@@ -28,7 +29,7 @@ def top_features(
     view = subject.check_view(view)
     ax = axes_or_new(ax)
     title = f"dimension {dimension}"
-    ax.set_title(title if subject.single else f"{title}, {view}")
+    ax.set_title(title if subject.single else in_picture(f"{title}, {view}"))
     moves = subject.sensitivity(view).iloc[:, dimension]
     picture = picture_of(subject, view, shape)
     if picture.kind == "image":
@@ -40,7 +41,7 @@ def top_features(
     moves = (moves / subject.spread(view)).nlargest(n).iloc[::-1]
     colour = COLOURS[subject.names.index(view) % len(COLOURS)]
     ax.barh(range(len(moves)), moves.to_numpy(), color=colour)
-    ax.set_yticks(range(len(moves)), [_short(str(name)) for name in moves.index])
+    ax.set_yticks(range(len(moves)), [in_picture(_short(str(name))) for name in moves.index])
     ax.set_xlabel("change, in standard deviations")
     return ax
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from ..escaping import in_picture
 from .style import COLOURS, axes_or_new
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _points(
             "linewidths": 0.3,
             "rasterized": many,
         }
-        ax.scatter(X[here, 0], X[here, 1], label=str(value), zorder=3, **style)
+        ax.scatter(X[here, 0], X[here, 1], label=in_picture(value), zorder=3, **style)
     if len(kinds) > MOST_KINDS:
         rest = ~np.isin(values.astype(str), [str(k) for k in sorted(kinds, key=str)[:MOST_KINDS]])
         ax.scatter(

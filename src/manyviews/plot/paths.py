@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import OptionError
+from ..escaping import in_picture
 from .style import COLOURS, axes_or_new
 
 if TYPE_CHECKING:
@@ -57,6 +58,6 @@ def latent_paths(
     if ahead > 0:
         ax.axvline(own.max(), color="0.5", linestyle=":", linewidth=1)
     ax.set(xlabel="time", ylabel="latent value")
-    ax.set_title("latent paths" if sequence is None else f"latent paths of {sequence}")
+    ax.set_title("latent paths" if sequence is None else in_picture(f"latent paths of {sequence}"))
     ax.legend(frameon=False)
     return ax

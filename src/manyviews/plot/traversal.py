@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..escaping import in_picture
 from .drawing import draw_columns, draw_curves, draw_images, draw_skeletons, picture_of
 from .style import axes_or_new
 from .subject import Subject
@@ -51,7 +52,7 @@ def traversal(
         spread = subject.spread(view)
         draw_columns((mean - centre) / spread, std / spread, picture, values, ax)
         ax.set(xlabel=f"latent dimension {dimension}", ylabel="standard deviations")
-    ax.set_title(f"{view} along dimension {dimension}" if not subject.single else
+    ax.set_title(in_picture(f"{view} along dimension {dimension}") if not subject.single else
                  f"along dimension {dimension}")  # fmt: skip
     return ax
 

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ..errors import DataError
 from ..plot.subject import Subject
+from ..storage import write_text
 from . import sections as part
 from .assess import Assessment, assess
 from .concerns import concerns
@@ -76,7 +76,7 @@ def write_report(
         part.fit_section(subject),
         part.options_section(model, made),
     )
-    Path(path).write_text(content, encoding="utf-8")
+    write_text(path, content)
     return assessments
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from html import escape
 from importlib.resources import files
 from io import StringIO
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+
+from ..escaping import in_html
 
 INK = "#010203"  # stands for the colour of the page's text until the page is written
 
@@ -28,9 +29,9 @@ def drawing(
         figure.savefig(buffer, format="svg", transparent=True, dpi=144, metadata={"Date": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
-    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(caption, quote=True)}" ', 1)
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{in_html(caption)}" ', 1)
     width = f"max-width:{size[0] * 1.05:.2f}in"
-    return f'<figure style="{width}">{svg}<figcaption>{escape(caption)}</figcaption></figure>'
+    return f'<figure style="{width}">{svg}<figcaption>{in_html(caption)}</figcaption></figure>'
 
 
 def ink(salt: str) -> AbstractContextManager[None]:
@@ -53,14 +54,14 @@ def ink(salt: str) -> AbstractContextManager[None]:
 def table(frame: pd.DataFrame, formats: dict[str, str] | None = None) -> str:
     """A table with its index in front; numbers right-aligned, wide tables scroll."""
     formats = formats or {}
-    head = "".join(f"<th scope='col'>{escape(str(c))}</th>" for c in frame.columns)
+    head = "".join(f"<th scope='col'>{in_html(str(c))}</th>" for c in frame.columns)
     rows = []
     for index, row in frame.iterrows():
         cells = [
-            f"<td>{escape(format(value, formats.get(str(column), '')))}</td>"
+            f"<td>{in_html(format(value, formats.get(str(column), '')))}</td>"
             for column, value in row.items()
         ]
-        rows.append(f"<tr><th scope='row'>{escape(str(index))}</th>{''.join(cells)}</tr>")
+        rows.append(f"<tr><th scope='row'>{in_html(str(index))}</th>{''.join(cells)}</tr>")
     return (
         f"<div class='scroll'><table><thead><tr><td></td>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
@@ -71,7 +72,7 @@ def section(title: str, *parts: str, lead: str = "") -> str:
     """A titled section; parts are HTML."""
     name = "".join(c if c.isalnum() else "-" for c in title.lower())
     lead = f"<p class='lead'>{lead}</p>" if lead else ""
-    return f"<section id='{name}'><h2>{escape(title)}</h2>{lead}{''.join(parts)}</section>"
+    return f"<section id='{name}'><h2>{in_html(title)}</h2>{lead}{''.join(parts)}</section>"
 
 
 def items(sentences: Sequence[str], kind: str = "") -> str:
@@ -81,7 +82,7 @@ def items(sentences: Sequence[str], kind: str = "") -> str:
 
 def details(summary: str, *parts: str) -> str:
     """Something to unfold."""
-    return f"<details><summary>{escape(summary)}</summary>{''.join(parts)}</details>"
+    return f"<details><summary>{in_html(summary)}</summary>{''.join(parts)}</details>"
 
 
 def page(title: str, subtitle: str, *sections: str) -> str:
@@ -91,7 +92,7 @@ def page(title: str, subtitle: str, *sections: str) -> str:
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         "<meta name='color-scheme' content='light dark'>"
-        f"<title>{escape(title)}</title><style>{style}</style></head>"
-        f"<body><header><h1>{escape(title)}</h1><p>{escape(subtitle)}</p></header>"
+        f"<title>{in_html(title)}</title><style>{style}</style></head>"
+        f"<body><header><h1>{in_html(title)}</h1><p>{in_html(subtitle)}</p></header>"
         f"<main>{''.join(sections)}</main></body></html>\n"
     )

@@ -1,12 +1,12 @@
 """The sections of a report, each a function from a model to HTML."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..escaping import in_html, in_picture
 from ..plot import (
     bound_trace,
     calibration,
@@ -130,7 +130,7 @@ def dimensions_section(subject: Subject, shapes: Mapping[str, str]) -> str:
             for view in users[:MOST_VIEWS]
             for picture in _dimension_pictures(subject, dimension, view, shapes.get(view))
         ]
-        heading = f"<h3>Dimension {dimension}{escape(who)}</h3>"
+        heading = f"<h3>Dimension {dimension}{in_html(who)}</h3>"
         parts.append(f"{heading}<div class='row'>{''.join(pictures)}</div>")
     more = len(subject.active()) - MOST_DIMENSIONS
     lead = f"The {MOST_DIMENSIONS} most relevant; {more} more are in use." if more > 0 else ""
@@ -177,7 +177,7 @@ def prediction_section(
 
     def scatter(figure: Any, a: Assessment, colour: str) -> None:
         truth, mean = (a.truth - a.centre) / a.scale, (a.mean - a.centre) / a.scale
-        predicted_against_true(truth, mean, figure.subplots(), colour).set_title(a.view)
+        predicted_against_true(truth, mean, figure.subplots(), colour).set_title(in_picture(a.view))
 
     def reliability(figure: Any) -> None:
         ax = figure.subplots()
@@ -299,10 +299,10 @@ def options_section(model: Any, facts: Mapping[str, str]) -> str:
 
 def _text(sentence: str) -> str:
     """Escaped, numbers not torn from their per cent."""
-    return escape(sentence).replace(" %", "&nbsp;%")
+    return in_html(sentence).replace(" %", "&nbsp;%")
 
 
 def facts_list(facts: Mapping[str, str]) -> str:
     """Names and values."""
-    pairs = (f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in facts.items())
+    pairs = (f"<dt>{in_html(k)}</dt><dd>{in_html(str(v))}</dd>" for k, v in facts.items())
     return f"<dl>{''.join(pairs)}</dl>"

@@ -38,11 +38,13 @@ def draw_comparison(
             fmt="o",
             markersize=4,
             color=COLOURS[place % len(COLOURS)],
-            label=view,
+            label=in_picture(view),
         )
-    ax.set_yticks(np.arange(len(methods)), methods)
+    ax.set_yticks(np.arange(len(methods)), [*map(in_picture, methods)])
     ax.invert_yaxis()
     better = "right" if measure == "log_density" else "left"
-    ax.set_xlabel(f"{LABELS[measure]}, difference from {reference} (better to the {better})")
+    ax.set_xlabel(
+        f"{LABELS[measure]}, difference from {in_picture(reference)} (better to the {better})"
+    )
     ax.legend(title="predicted view", fontsize="small")
     return ax
