@@ -65,7 +65,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
-        except (ManyviewsError, FileNotFoundError) as wrong:
+        except (ManyviewsError, OSError) as wrong:
             raise typer.Exit(fail(wrong, bool(options.get("json")))) from wrong
 
     return app.command()(guarded)

@@ -5,6 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from ..checking import Check
+from ..inference.checkpoint import keeping_checkpoints
 from ..report import write_report
 from ..report.assess import Assessment, assess
 from .console import INTERRUPTED, collecting_warnings, give, say
@@ -40,6 +42,25 @@ def fit_run(
     unseen = _never_held_out(kept, aside)
     if unseen:
         say(f"note: too few samples have {', '.join(unseen)} to hold any out", quiet)
+    with keeping_checkpoints():
+        return _fit_and_write(
+            run, folder, (everything, kept, aside), look, model, quiet, as_json, report
+        )
+
+
+def _fit_and_write(
+    run: RunOptions,
+    folder: RunFolder,
+    samples: tuple[Samples, Samples, Samples | None],
+    look: Check,
+    model: Any,
+    quiet: bool,
+    as_json: bool,
+    report: bool,
+) -> int:
+    """All that has to be on disk before the checkpoint of the fit may go."""
+    everything, kept, aside = samples
+    takes = MODELS[run.model].takes
     with collecting_warnings() as messages:
         fit_model(model, run.model, kept)
     fitted = getattr(model, "model_", model)

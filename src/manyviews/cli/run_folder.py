@@ -11,7 +11,9 @@ import pandas as pd
 
 from ..data.files import split_source
 from ..errors import OptionError
+from ..escaping import file_names, write_csv
 from ..plot.subject import Subject
+from ..storage import write_text, writing
 from .settings import RunOptions
 
 LIBRARIES = ("manyviews", "jax", "jaxlib", "numpy", "scipy", "scikit-learn", "pandas")
@@ -42,8 +44,10 @@ class RunFolder:
                 f"{self.path} holds an unfinished run: go on with it by --resume {self.path}, "
                 "or give --overwrite"
             )
-        self.checkpoint.unlink(missing_ok=True)
-        self.tables.mkdir(parents=True, exist_ok=True)
+        with writing(self.path):
+            for old in self.path.glob(f"{self.checkpoint.name}*"):
+                old.unlink(missing_ok=True)
+            self.tables.mkdir(parents=True, exist_ok=True)
 
     def write_record(self, run: RunOptions, **facts: Any) -> dict[str, Any]:
         """Versions, checksums of the inputs and what happened, as JSON."""
@@ -56,7 +60,7 @@ class RunFolder:
             "machine": platform.platform(),
             "inputs": {s: _checksum(s) for s in sources if s is not None},
         }
-        self.record.write_text(json.dumps(record, indent=2, default=str) + "\n", encoding="utf-8")
+        write_text(self.record, json.dumps(record, indent=2, default=str) + "\n")
         return record
 
     def write_tables(self, model: Any, **more: pd.DataFrame) -> None:
@@ -74,8 +78,9 @@ class RunFolder:
             **{f"sensitivity_{view}": subject.sensitivity(view) for view in subject.names},
             **more,
         }
+        places = file_names(tables)
         for name, table in tables.items():
-            table.to_csv(self.tables / f"{_file_name(name)}.csv")
+            write_csv(table, self.tables / f"{places[name]}.csv")
 
 
 def _checksum(source: str) -> str:
@@ -85,7 +90,3 @@ def _checksum(source: str) -> str:
         path = Path(source.rpartition(":")[0])
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _file_name(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)

@@ -13,6 +13,7 @@ from ..catalogue import load
 from ..data.files import read_column
 from ..data.reading import Reading
 from ..errors import OptionError
+from ..escaping import in_markup
 from ..io import describe
 from ..plot.subject import Subject
 from ..report import write_report
@@ -49,13 +50,13 @@ def show_info(file: Path, as_json: bool) -> None:
         return give({**facts, "views": views, "options": plain}, True)
     table = Table(show_header=False, box=None)
     for name, value in facts.items():
-        table.add_row(f"[bold]{name.replace('_', ' ')}", _in_words(value))
+        table.add_row(f"[bold]{name.replace('_', ' ')}", in_markup(_in_words(value)))
     results.print(table)
     if views:
         table = Table("view", "columns", "missing", "dimensions in use", "explained", box=None)
         for view in views:
             table.add_row(
-                view["name"],
+                in_markup(view["name"]),
                 str(view["columns"]),
                 f"{view['missing']:.1%}",
                 ", ".join(map(str, view["dimensions"])),
@@ -64,7 +65,8 @@ def show_info(file: Path, as_json: bool) -> None:
         results.print(table)
     defaults = type(model)().get_params(deep=False)
     changed = [f"{k}={v}" for k, v in options.items() if str(v) != str(defaults.get(k))]
-    results.print("[bold]options other than the defaults[/]  " + (", ".join(changed) or "none"))
+    shown = in_markup(", ".join(changed) or "none")
+    results.print(f"[bold]options other than the defaults[/]  {shown}")
     return None
 
 

@@ -1,12 +1,12 @@
 """A fitted model on half a page: for the console, and for notebooks."""
 
 from dataclasses import dataclass
-from html import escape
 from textwrap import wrap
 from typing import Any
 
 import pandas as pd
 
+from ..escaping import in_html
 from .explain import variance_explained
 from .findings import MOST_VIEWS, structure, view_names
 from .segmentation import ACTIVE_THRESHOLD
@@ -53,16 +53,16 @@ class Summary:
 
     def _repr_html_(self) -> str:
         """Findings and a heat map; all names are escaped."""
-        head = "".join(f"<th>{escape(str(c))}</th>" for c in self.table.columns)
+        head = "".join(f"<th>{in_html(str(c))}</th>" for c in self.table.columns)
         body = ""
         for name, row in self.table.iterrows():
             cells = "".join(_cell(float(x)) for x in row)
-            body += f"<tr><th style='text-align:left'>{escape(str(name))}</th>{cells}</tr>"
-        items = "".join(f"<li>{escape(sentence)}</li>" for sentence in self.sentences)
-        notes = "".join(f"<p style='opacity:.7'>{escape(note)}</p>" for note in self.notes)
+            body += f"<tr><th style='text-align:left'>{in_html(str(name))}</th>{cells}</tr>"
+        items = "".join(f"<li>{in_html(sentence)}</li>" for sentence in self.sentences)
+        notes = "".join(f"<p style='opacity:.7'>{in_html(note)}</p>" for note in self.notes)
         return (
             "<div class='manyviews-summary' style='max-width:60rem'>"
-            f"<p><b>{escape(self.title)}</b></p><ul>{items}</ul>"
+            f"<p><b>{in_html(self.title)}</b></p><ul>{items}</ul>"
             "<div style='overflow-x:auto'><table style='border-collapse:collapse'>"
             "<caption style='caption-side:top;text-align:left;white-space:nowrap'>Variance "
             "explained (lost without the dimension)</caption>"

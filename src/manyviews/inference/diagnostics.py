@@ -52,10 +52,10 @@ class FitInfo:
     """
 
     bound_trace: Float[np.ndarray, " T"] = field(default_factory=lambda: np.empty(0))
-    signal_trace: Float[np.ndarray, "T K"] = field(default_factory=lambda: np.empty((0, 0)))
+    signal_trace: Float[np.ndarray, "_ _"] = field(default_factory=lambda: np.empty((0, 0)))
     gradient_norm: float = float("nan")
-    jitter: Float[np.ndarray, " K"] = field(default_factory=lambda: np.empty(0))
-    signal_to_noise: Float[np.ndarray, " K"] = field(default_factory=lambda: np.empty(0))
+    jitter: Float[np.ndarray, " _"] = field(default_factory=lambda: np.empty(0))
+    signal_to_noise: Float[np.ndarray, " _"] = field(default_factory=lambda: np.empty(0))
     n_active: int = 0
     bound_noise: float = 0.0
     expectation_error: float = 0.0

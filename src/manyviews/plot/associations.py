@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..escaping import in_picture
 from .style import axes_or_new
 from .subject import Subject
 
@@ -37,11 +38,12 @@ def association_map(
     kept = sorted(subject.active()) if active and subject.active() else list(values.columns)
     values, chances = values.loc[order, kept], chances.loc[order, kept]
     numbers = values.to_numpy(float)
+    names = [in_picture(subject.labels[d]) for d in kept]
     image = ax.imshow(numbers, cmap="RdBu_r", vmin=-1.0, vmax=1.0, aspect="auto")
-    ax.set_xticks(range(len(kept)), [subject.labels[d] for d in kept])
-    if max(len(subject.labels[d]) for d in kept) > 6:
+    ax.set_xticks(range(len(kept)), names)
+    if max(map(len, names)) > 6:
         ax.tick_params(axis="x", rotation=35)
-    ax.set_yticks(range(len(values)), [str(name) for name in values.index])
+    ax.set_yticks(range(len(values)), [in_picture(name) for name in values.index])
     ax.set_xlabel("latent dimension")
     if numbers.size <= 300:
         for (i, j), value in np.ndenumerate(numbers):

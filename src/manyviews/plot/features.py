@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..escaping import in_picture
 from .drawing import picture_of
 from .style import COLOURS, axes_or_new
 from .subject import Subject
@@ -33,7 +34,7 @@ def top_features(
     view = subject.check_view(view)
     ax = axes_or_new(ax)
     title = f"dimension {subject.labels[dimension]}"
-    ax.set_title(title if subject.single else f"{title}, {view}")
+    ax.set_title(in_picture(title if subject.single else f"{title}, {view}"))
     moves = subject.sensitivity(view).iloc[:, dimension]
     picture = picture_of(subject, view, shape)
     if picture.kind == "image":
@@ -52,7 +53,7 @@ def top_features(
     for bar, always in zip(bars, steady, strict=True):
         bar.set_alpha(1.0 if always else 0.4)
     ax.axvline(0.0, color="0.5", linewidth=0.6)
-    ax.set_yticks(range(len(moves)), [_short(str(name)) for name in moves.index])
+    ax.set_yticks(range(len(moves)), [in_picture(_short(str(name))) for name in moves.index])
     ax.set_xlabel("change, in standard deviations")
     return ax
 

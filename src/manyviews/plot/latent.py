@@ -9,6 +9,7 @@ from jaxtyping import Int
 from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import ArrayLike
 
+from ..escaping import in_picture
 from .style import COLOURS, axes_or_new
 
 if TYPE_CHECKING:
@@ -61,8 +62,10 @@ def latent_map(
     if background:
         _shade(model, X, dimensions, ax)
     named = title or getattr(labels, "name", None)
-    _points(X, model.latent_std_[:, [i, j]], labels, ax, None if named is None else str(named))
-    names = model.dimension_labels()
+    _points(
+        X, model.latent_std_[:, [i, j]], labels, ax, None if named is None else in_picture(named)
+    )
+    names = [in_picture(name) for name in model.dimension_labels()]
     ax.set_xlabel(f"latent dimension {names[i]}  (relevance {relevance[i]:.2g})")
     ax.set_ylabel(f"latent dimension {names[j]}  (relevance {relevance[j]:.2g})")
     ax.set_title("latent space")
@@ -90,7 +93,7 @@ def sample_groups(labels: ArrayLike | Sequence[Any] | None, n_samples: int) -> l
             "edgecolors": "white",
             "linewidths": 0.3,
         }
-        groups.append(Group(np.flatnonzero(values == value), str(value), style))
+        groups.append(Group(np.flatnonzero(values == value), in_picture(value), style))
     rest = np.setdiff1d(everyone, np.concatenate([everyone[:0], *(g.rows for g in groups)]))
     if len(rest):
         more = len(kinds) - MOST_KINDS

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from ..checking import check
 from ..fitted.associations import aligned_metadata
 from ..plot.subject import Subject
+from ..storage import write_text
 from . import sections as part
 from .assess import Assessment, assess
 from .concerns import concerns
@@ -82,5 +82,5 @@ def write_report(
         part.fit_section(subject),
         part.options_section(model, made),
     )
-    Path(path).write_text(content, encoding="utf-8")
+    write_text(path, content)
     return assessments

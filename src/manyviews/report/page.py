@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date
-from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from io import StringIO
@@ -13,6 +12,8 @@ from typing import Any
 import pandas as pd
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+
+from ..escaping import in_html
 
 HEADING = re.compile(r"<section id='([^']*)'><h2>(.*?)</h2>")
 POINT = re.compile(r"<use([^>]*)/>")
@@ -24,7 +25,6 @@ def drawing(
     caption: str,
     size: tuple[float, float] = (6.0, 4.0),
     hover: Mapping[str, Sequence[str]] | None = None,
-    wide: bool = False,
 ) -> str:
     """A matplotlib figure as inline SVG whose lines and letters take the page's colours.
 
@@ -34,8 +34,6 @@ def drawing(
     ----------
     hover : dict of str by gid, optional
         Texts that appear over the points of a scatter plot with that ``gid``, in their order.
-    wide : bool, default=False
-        Scroll on narrow screens rather than shrink until nothing can be read.
     """
     with ink(caption):
         figure = Figure(figsize=size, layout="constrained")
@@ -44,13 +42,11 @@ def drawing(
         figure.savefig(buffer, format="svg", transparent=True, dpi=144, metadata={"Date": None})
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
-    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(caption, quote=True)}" ', 1)
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{in_html(caption)}" ', 1)
     for gid, texts in (hover or {}).items():
         svg = _with_titles(svg, gid, texts)
-    if wide:
-        svg = f"<div class='scroll'><div style='min-width:{0.62 * size[0]:.1f}in'>{svg}</div></div>"
     width = f"max-width:{size[0] * 1.15:.2f}in"
-    return f'<figure style="{width}">{svg}<figcaption>{escape(caption)}</figcaption></figure>'
+    return f'<figure style="{width}">{svg}<figcaption>{in_html(caption)}</figcaption></figure>'
 
 
 def _with_titles(svg: str, gid: str, texts: Sequence[str]) -> str:
@@ -65,7 +61,7 @@ def _with_titles(svg: str, gid: str, texts: Sequence[str]) -> str:
     if len(points) != len(texts):  # drawn as pixels
         return svg
     titled = [
-        f"<use{attributes}><title>{escape(text)}</title></use>"
+        f"<use{attributes}><title>{in_html(text)}</title></use>"
         for attributes, text in zip(points, texts, strict=True)
     ]
     between = parts[::2]
@@ -93,14 +89,14 @@ def ink(salt: str) -> AbstractContextManager[None]:
 def table(frame: pd.DataFrame, formats: dict[str, str] | None = None) -> str:
     """A table with its index in front; numbers right-aligned, wide tables scroll."""
     formats = formats or {}
-    head = "".join(f"<th scope='col'>{escape(str(c))}</th>" for c in frame.columns)
+    head = "".join(f"<th scope='col'>{in_html(str(c))}</th>" for c in frame.columns)
     rows = []
     for index, row in frame.iterrows():
         cells = [
-            f"<td>{escape(format(value, formats.get(str(column), '')))}</td>"
+            f"<td>{in_html(format(value, formats.get(str(column), '')))}</td>"
             for column, value in row.items()
         ]
-        rows.append(f"<tr><th scope='row'>{escape(str(index))}</th>{''.join(cells)}</tr>")
+        rows.append(f"<tr><th scope='row'>{in_html(str(index))}</th>{''.join(cells)}</tr>")
     return (
         f"<div class='scroll' tabindex='0'><table><thead><tr><td></td>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
@@ -111,7 +107,7 @@ def section(title: str, *parts: str, lead: str = "") -> str:
     """A titled section; parts are HTML."""
     name = anchor(title)
     lead = f"<p class='lead'>{lead}</p>" if lead else ""
-    return f"<section id='{name}'><h2>{escape(title)}</h2>{lead}{''.join(parts)}</section>"
+    return f"<section id='{name}'><h2>{in_html(title)}</h2>{lead}{''.join(parts)}</section>"
 
 
 def anchor(title: str) -> str:
@@ -133,7 +129,7 @@ def items(sentences: Sequence[str], kind: str = "") -> str:
 
 def details(summary: str, *parts: str) -> str:
     """Something to unfold."""
-    return f"<details><summary>{escape(summary)}</summary>{''.join(parts)}</details>"
+    return f"<details><summary>{in_html(summary)}</summary>{''.join(parts)}</details>"
 
 
 def page(title: str, subtitle: str, *sections: str) -> str:
@@ -143,9 +139,9 @@ def page(title: str, subtitle: str, *sections: str) -> str:
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         "<meta name='color-scheme' content='light dark'>"
-        f"<title>{escape(title)}</title><style>{style}</style></head>"
-        f"<body><header><h1>{escape(title)}</h1><p>{escape(subtitle)}</p>"
-        f"<p class='made'>manyviews {escape(version('manyviews'))}, {date.today().isoformat()}</p>"
+        f"<title>{in_html(title)}</title><style>{style}</style></head>"
+        f"<body><header><h1>{in_html(title)}</h1><p>{in_html(subtitle)}</p>"
+        f"<p class='made'>manyviews {in_html(version('manyviews'))}, {date.today().isoformat()}</p>"
         f"</header>{contents(sections)}"
         f"<main>{''.join(sections)}</main></body></html>\n"
     )

@@ -1,13 +1,13 @@
 """The sections of a report, each a function from a model to HTML."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..checking import Check
+from ..escaping import in_html, in_picture
 from ..fitted.findings import divided
 from ..fitted.sentences import count_of
 from ..plot import (
@@ -75,10 +75,10 @@ def look_section(found: Check) -> str:
         parts.append(details("Samples in common", table(found.overlap)))
     entries = []
     for concern in found.concerns:
-        where = "" if concern.view is None else f" {escape(concern.view)}:"
+        where = "" if concern.view is None else f" {in_html(concern.view)}:"
         more = " ".join(part for part in (concern.done, concern.advice) if part)
         entries.append(
-            f"<b>{escape(concern.severity)}</b>{where} {_text(concern.what)} "
+            f"<b>{in_html(concern.severity)}</b>{where} {_text(concern.what)} "
             f"<span class='advice'>{_text(more)}</span>"
         )
     first = [e for e, c in zip(entries, found.concerns, strict=True) if c.severity != "note"]
@@ -226,7 +226,7 @@ def dimensions_section(subject: Subject, shapes: Mapping[str, str]) -> str:
             for view in users[:MOST_VIEWS]
             for picture in _dimension_pictures(subject, dimension, view, shapes.get(view))
         ]
-        heading = f"<h3>Dimension {escape(subject.labels[dimension])}{escape(who)}</h3>"
+        heading = f"<h3>Dimension {in_html(subject.labels[dimension])}{in_html(who)}</h3>"
         parts.append(f"{heading}<div class='row'>{''.join(pictures)}</div>")
     more = len(subject.active()) - MOST_DIMENSIONS
     lead = f"The {MOST_DIMENSIONS} most relevant; {more} more are in use." if more > 0 else ""
@@ -280,7 +280,7 @@ def prediction_section(
 
     def scatter(figure: Any, a: Assessment, colour: str) -> None:
         truth, mean = (a.truth - a.centre) / a.scale, (a.mean - a.centre) / a.scale
-        predicted_against_true(truth, mean, figure.subplots(), colour).set_title(a.view)
+        predicted_against_true(truth, mean, figure.subplots(), colour).set_title(in_picture(a.view))
 
     def reliability(figure: Any) -> None:
         ax = figure.subplots()
@@ -420,10 +420,10 @@ def options_section(model: Any, facts: Mapping[str, str]) -> str:
 
 def _text(sentence: str) -> str:
     """Escaped, numbers not torn from their per cent."""
-    return escape(sentence).replace(" %", "&nbsp;%")
+    return in_html(sentence).replace(" %", "&nbsp;%")
 
 
 def facts_list(facts: Mapping[str, str]) -> str:
     """Names and values."""
-    pairs = (f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in facts.items())
+    pairs = (f"<dt>{in_html(k)}</dt><dd>{in_html(str(v))}</dd>" for k, v in facts.items())
     return f"<dl>{''.join(pairs)}</dl>"
