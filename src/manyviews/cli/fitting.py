@@ -6,8 +6,9 @@ from typing import Any
 import pandas as pd
 
 from ..checking import Check
+from ..fitted.findings import structure
 from ..inference.checkpoint import keeping_checkpoints
-from ..report import write_report
+from ..report import stability_of, write_report
 from ..report.assess import Assessment, assess
 from .console import INTERRUPTED, collecting_warnings, give, say
 from .giving import as_data, fit_model, scores_of
@@ -92,6 +93,8 @@ def _fit_and_write(
             )
         elif given is not None:
             assessments = assess(inner, **held_out)
+        if kept.labels is not None:
+            more["labels"] = kept.labels
         if assessments:
             more["held_out"] = pd.DataFrame([a.summary() for a in assessments]).set_index("view")
         folder.write_tables(inner, **more)
@@ -116,6 +119,8 @@ def _fit_and_write(
     }
     folder.write_record(run, **summary)
     give({**summary, "folder": str(folder.path)}, as_json)
+    if inner is not None:
+        say(structure(inner, stability_of(inner) if report else None)[0], quiet)
     for name, value in scores.items():
         say(f"held out: {name} {value:.3f}", quiet)
     say(f"model   {folder.model}", quiet)

@@ -5,17 +5,18 @@ import json
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
 from ..data.files import split_source
-from ..errors import OptionError
+from ..errors import DataError, OptionError
 from ..escaping import file_names, write_csv
 from ..plot.subject import Subject
 from ..storage import write_text, writing
 from .settings import RunOptions
 
+LABELS = "labels.csv"
 LIBRARIES = ("manyviews", "jax", "jaxlib", "numpy", "scipy", "scikit-learn", "pandas")
 
 
@@ -30,6 +31,26 @@ class RunFolder:
         self.checkpoint = path / "fit.checkpoint"
         self.tables = path / "tables"
         self.report = path / "report.html"
+
+    @classmethod
+    def of(cls, model_file: Path) -> Self | None:
+        """The run that a model file belongs to, if it lies in the folder of one."""
+        folder = cls(model_file.parent)
+        return folder if folder.options.exists() and folder.model == model_file else None
+
+    def known_shapes(self) -> dict[str, str]:
+        """How to draw the views, as the run was told."""
+        return RunOptions.read(self.options).shapes
+
+    def known_labels(self, samples: list[Any]) -> pd.DataFrame | None:
+        """What the run was told of its training samples, to colour them by."""
+        path = self.tables / LABELS
+        if not path.exists():
+            return None
+        table = pd.read_csv(path, index_col=0)
+        if len(table) != len(samples):
+            raise DataError(f"{path} has {len(table)} rows for {len(samples)} samples: remove it")
+        return table.set_axis(pd.Index(samples), axis=0)
 
     def create(self, overwrite: bool) -> None:
         """Make the folder, unless that would bury another run."""

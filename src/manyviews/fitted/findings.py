@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from .explain import variance_divided, variance_explained
 from .segmentation import ACTIVE_THRESHOLD
@@ -40,13 +39,16 @@ def groups_of(model: Any, view: int) -> dict[str, list[int]]:
     return {name: np.flatnonzero(own & chosen).tolist() for name, chosen in parts.items()}
 
 
-def divided(model: Any) -> pd.DataFrame:
+Shares = dict[str, dict[str, float]]
+
+
+def divided(model: Any) -> Shares:
     """Shares of every view's variance by who shares the dimensions; they add up to the total."""
-    rows = []
-    for view in range(len(model.engine_.relevance)):
+    found = {}
+    for view, name in enumerate(view_names(model)):
         shares = variance_divided(model.engine_, view, groups_of(model, view))
-        rows.append({**shares, "total": sum(shares.values())})
-    return pd.DataFrame(rows, index=view_names(model))
+        found[name] = {**shares, "total": sum(shares.values())}
+    return found
 
 
 def view_names(model: Any) -> list[str]:
@@ -63,7 +65,7 @@ def _single(model: Any) -> str:
     )
 
 
-def _shared(model: Any, table: pd.DataFrame, stability: Stability | None) -> str:
+def _shared(model: Any, table: Shares, stability: Stability | None) -> str:
     names = view_names(model)
     used = model.engine_.relevance > ACTIVE_THRESHOLD
     shared = np.flatnonzero(used.all(axis=0)).tolist()
@@ -76,7 +78,7 @@ def _shared(model: Any, table: pd.DataFrame, stability: Stability | None) -> str
             + " have nothing in common."
         )
     count = str(n) if stability is None else stability.count
-    parts = [f"{share(table.loc[name, SHARED])} of {name}" for name in names[:MOST_VIEWS]]
+    parts = [f"{share(table[name][SHARED])} of {name}" for name in names[:MOST_VIEWS]]
     more = f" (the first {MOST_VIEWS} of {len(names)} views)" if len(names) > MOST_VIEWS else ""
     labels = model.dimension_labels()
     return (
@@ -86,12 +88,12 @@ def _shared(model: Any, table: pd.DataFrame, stability: Stability | None) -> str
     )
 
 
-def _private(model: Any, table: pd.DataFrame) -> list[str]:
+def _private(model: Any, table: Shares) -> list[str]:
     sentences = []
     names, labels = view_names(model), model.dimension_labels()
     for view, name in enumerate(names[:MOST_VIEWS]):
         groups = groups_of(model, view)
-        own, row = groups[OWN], table.loc[name]
+        own, row = groups[OWN], table[name]
         n = len(own)
         parts = [(f"{share(row[SHARED])} from shared dimensions", groups[SHARED])]
         parts += [(f"{share(row[PARTLY])} from those it shares with some", groups[PARTLY])]

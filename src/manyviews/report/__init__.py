@@ -7,6 +7,7 @@ from typing import Any
 
 from ..checking import check
 from ..fitted.associations import aligned_metadata
+from ..fitted.stability import Stability
 from ..plot.subject import Subject
 from ..storage import write_text
 from . import sections as part
@@ -14,8 +15,15 @@ from .assess import Assessment, assess
 from .concerns import concerns
 from .findings import findings
 from .page import page
+from .side_by_side import write_comparison
 
-__all__ = ["Assessment", "assess", "write_report"]
+__all__ = ["Assessment", "assess", "stability_of", "write_comparison", "write_report"]
+
+
+def stability_of(model: Any) -> Stability | None:
+    """How sure a model's number of shared dimensions is; None where nothing can be shared."""
+    several = len(getattr(model, "view_names_", ())) > 1
+    return model.stability() if several and hasattr(model, "stability") else None
 
 
 def write_report(
@@ -61,7 +69,7 @@ def write_report(
         subject.check_view(name)
     coloured = {} if metadata is None else aligned_metadata(metadata, model.samples_)
     assessments = [] if held_out is None else assess(model, held_out, times, sequences)
-    sure = model.stability() if stability and hasattr(model, "stability") else None
+    sure = stability_of(model) if stability else None
     name = type(model).__name__
     n = len(subject.names)
     what = "one table" if n == 1 else f"{n} views ({', '.join(subject.names[:8])}{', …' * (n > 8)})"

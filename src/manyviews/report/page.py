@@ -132,6 +132,12 @@ def details(summary: str, *parts: str) -> str:
     return f"<details><summary>{in_html(summary)}</summary>{''.join(parts)}</details>"
 
 
+def facts_list(facts: Mapping[str, str]) -> str:
+    """Names and values."""
+    pairs = (f"<dt>{in_html(k)}</dt><dd>{in_html(str(v))}</dd>" for k, v in facts.items())
+    return f"<dl>{''.join(pairs)}</dl>"
+
+
 def page(title: str, subtitle: str, *sections: str) -> str:
     """The whole page."""
     style = files(__package__).joinpath("style.css").read_text(encoding="utf-8")

@@ -8,7 +8,6 @@ import pandas as pd
 
 from ..checking import Check
 from ..escaping import in_html, in_picture
-from ..fitted.findings import divided
 from ..fitted.sentences import count_of
 from ..plot import (
     association_map,
@@ -30,7 +29,7 @@ from ..plot.subject import Subject
 from ..plot.traversal import grey_limits
 from .assess import Assessment
 from .concerns import Concern
-from .page import details, drawing, items, section, table
+from .page import details, drawing, facts_list, items, section, table
 
 MOST_DIMENSIONS = 8  # drawn one by one
 MOST_VIEWS = 6
@@ -131,7 +130,7 @@ def relevance_section(subject: Subject) -> str:
 
 def _shares(subject: Subject) -> str:
     """How each view's variance divides between what is shared and what is its own."""
-    found = divided(subject.model)
+    found = subject.model.variance_divided()
     kept = found[[c for c in found if (found[c] != 0).any() or c == "total"]]
     words = (
         "Shares of each view's variance by who uses the dimensions. They add up: what dimensions "
@@ -313,11 +312,11 @@ def prediction_section(
     )
     row = f"<div class='row'>{''.join(pictures)}</div>"
     examples = "".join(_examples(subject, a, shapes) for a in shown)
+    columns = [str(c) for c in numbers]
     measures = pd.DataFrame(
-        {a.view: [format(row[c], formats[str(c)]) for c in numbers]
-         for a, (_, row) in zip(assessments, numbers.iterrows(), strict=True)},
-        index=[str(c) for c in numbers],
-    )  # fmt: skip
+        {a.view: [format(a.summary()[c], formats[c]) for c in columns] for a in assessments},
+        index=columns,
+    )
     shown_numbers = table(measures if len(numbers) <= MOST_VIEWS else numbers, formats)
     return section("Prediction of data held out", shown_numbers, row, examples, lead=lead)
 
@@ -421,9 +420,3 @@ def options_section(model: Any, facts: Mapping[str, str]) -> str:
 def _text(sentence: str) -> str:
     """Escaped, numbers not torn from their per cent."""
     return in_html(sentence).replace(" %", "&nbsp;%")
-
-
-def facts_list(facts: Mapping[str, str]) -> str:
-    """Names and values."""
-    pairs = (f"<dt>{in_html(k)}</dt><dd>{in_html(str(v))}</dd>" for k, v in facts.items())
-    return f"<dl>{''.join(pairs)}</dl>"

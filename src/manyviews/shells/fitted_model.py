@@ -198,7 +198,7 @@ class FittedModel(BaseEstimator):
         """Take a fitted engine; ``bound``, if there is one, is that of some rows as scaled."""
         self.engine_, self.fit_info_ = engine, info
         for stale in ("dimension_names_", "_stabilities"):
-            vars(self).pop(stale, None)
+            self.__dict__.pop(stale, None)
         info.n_active = self.n_active_
         self.n_iter_ = max(1, n_iter)
         if bound is not None:

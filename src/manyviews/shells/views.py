@@ -164,7 +164,7 @@ class ViewsModel(FittedModel):
         :func:`manyviews.fitted.explain.variance_divided`.
         """
         check_is_fitted(self)
-        return divided(self)
+        return pd.DataFrame.from_dict(divided(self), orient="index")
 
     def stability(self, n_rows: int = 200) -> Stability:
         """How sure the number of shared dimensions is, from restarts and samples left out.
@@ -185,7 +185,7 @@ class ViewsModel(FittedModel):
             why. See :mod:`manyviews.fitted.stability`.
         """
         check_is_fitted(self)
-        known = vars(self).setdefault("_stabilities", {})
+        known = self.__dict__.setdefault("_stabilities", {})
         if n_rows not in known:
             known[n_rows] = assess_stability(
                 self.engine_, self.fit_info_, n_rows, self._inference(), self.when_ is not None
