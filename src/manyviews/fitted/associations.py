@@ -16,7 +16,7 @@ MOST_LEVELS = 0.5  # levels of a category, as a share of the samples: beyond, it
 
 def associations(
     latent: Float[np.ndarray, "N Q"],
-    metadata: Mapping[str, Sequence[Any]],
+    metadata: Mapping[str, Any],
     method: str = "pearson",
 ) -> pd.DataFrame:
     """Correlations of latent dimensions with numbers and categories, with adjusted p-values.

@@ -109,7 +109,7 @@ class FittedModel(BaseEstimator):
         check_is_fitted(self, "engine_")
         return summarise(self, self._stability() if stability else self._known_stability())
 
-    def name_dimensions(self, names: Mapping[int, str] | Sequence[str]) -> Self:
+    def name_dimensions(self, names: Mapping[int, Any] | Sequence[Any]) -> Self:
         """Give latent dimensions names, by number or in order; "" takes one away.
 
         Names appear in summaries, reports, pictures and the explorer, and are saved with the

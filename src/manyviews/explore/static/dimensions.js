@@ -12,6 +12,8 @@ export class Dimensions {
     this.rows = [];
     const longest = Math.max(...model.views.map(({ name }) => name.length));
     parent.style.setProperty("--name", model.views.length > 1 ? `${Math.min(longest, 16) * 0.92 + 0.5}ch` : "4.2rem");
+    const widest = Math.max(...model.dimensions.map((name) => name.length));
+    parent.style.setProperty("--label", `${Math.min(widest, 14) * 0.95 + 2}ch`);
     for (const group of model.groups) parent.append(this.group(group, move));
   }
   group({ title, dimensions }, move) {
