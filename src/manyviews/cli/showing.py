@@ -149,9 +149,9 @@ def explore_model(
         raise OptionError(f"--labels needs one column: as in {labels}:{colours.columns[0]}")
     if folder is not None:
         shapes = {**folder.known_shapes(), **shapes}
-        known = folder.known_labels(getattr(model, "model_", model).samples_)
-        if labels is None and known is not None:
-            colours = known.iloc[:, 0]
+        if labels is None:
+            known = folder.known_labels(getattr(model, "model_", model).samples_)
+            colours = None if known is None else known.iloc[:, 0]
     serve(model, host, port, browser, shapes or None, colours)
 
 

@@ -57,7 +57,7 @@ class Summary:
         body = ""
         for name, row in self.table.iterrows():
             cells = "".join(_cell(float(x)) for x in row)
-            body += f"<tr><th style='text-align:left'>{in_html(str(name))}</th>{cells}</tr>"
+            body += f"<tr><th style='text-align:left;padding-right:.6em'>{in_html(str(name))}</th>{cells}</tr>"
         items = "".join(f"<li>{in_html(sentence)}</li>" for sentence in self.sentences)
         notes = "".join(f"<p style='opacity:.7'>{in_html(note)}</p>" for note in self.notes)
         return (

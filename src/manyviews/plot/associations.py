@@ -40,9 +40,8 @@ def association_map(
     numbers = values.to_numpy(float)
     names = [in_picture(subject.labels[d]) for d in kept]
     image = ax.imshow(numbers, cmap="RdBu_r", vmin=-1.0, vmax=1.0, aspect="auto")
-    ax.set_xticks(range(len(kept)), names)
-    if max(map(len, names)) > 6:
-        ax.tick_params(axis="x", rotation=35)
+    turned = {"rotation": 35, "ha": "right"} if max(map(len, names)) > 6 else {}
+    ax.set_xticks(range(len(kept)), names, **turned)
     ax.set_yticks(range(len(values)), [in_picture(name) for name in values.index])
     ax.set_xlabel("latent dimension")
     if numbers.size <= 300:
