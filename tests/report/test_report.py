@@ -112,7 +112,8 @@ def test_report_is_one_page_without_the_network(halves, tmp_path):
         assert f"<section id='{target}'>" in page
     assert "#010203" not in page  # every line takes the colour of the page
     for title in ("Findings", "Concerns", "A look at the data", "The data", "Who uses what",
-                  "The latent space", "Dimensions and metadata", "What the dimensions do", "Prediction of data held out", "The fit"):  # fmt: skip
+                  "The latent space", "Dimensions and metadata",
+                  "What the dimensions do", "Prediction of data held out", "The fit"):  # fmt: skip
         assert f"<h2>{title}</h2>" in page
         assert f">{title}</a>" in page
     assert "coloured by batch" in page

@@ -112,7 +112,7 @@ class Engine(ABC):
     def keeping(self, rows: Int[np.ndarray, " n"]) -> "Engine | None":
         """The engine given some training rows only, all but its maps held; None: it cannot forget.
 
-        What :func:`~manyviews.fitted.stability.assess_stability` asks about the other rows.
+        What `fitted.stability.assess_stability` asks about the other rows.
         """
         return None
 

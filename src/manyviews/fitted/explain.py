@@ -78,7 +78,7 @@ def mean_slopes(engine: Engine, view: int) -> Float[np.ndarray, "D Q"]:
 
     The mean of ∂⟨f_d(x)⟩/∂x_q over the training rows, times the spread of x_q; of a linear map the
     loadings. A column that goes up and then down has a mean slope near zero while
-    :meth:`~manyviews.fitted.Engine.slopes`, the root mean square, is large.
+    `fitted.Engine.slopes`, the root mean square, is large.
     """
     q = engine.positions
     spread = q.mean.std(axis=0)

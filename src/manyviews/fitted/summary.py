@@ -25,6 +25,7 @@ class Summary:
     Attributes
     ----------
     title : str
+        The model, its views and the number of samples.
     sentences : list of str
         The findings, the most important first.
     table : DataFrame

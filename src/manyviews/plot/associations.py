@@ -20,12 +20,18 @@ def association_map(
     """Correlations of metadata with latent dimensions as a heat map.
 
     Blue is negative, red positive; a variable of several categories has no sign. A star marks an
-    adjusted p-value below 0.05; see :meth:`manyviews.MRD.associations`.
+    adjusted p-value below 0.05; see `MRD.associations`.
 
     Parameters
     ----------
+    model : fitted estimator
+        With one latent space for all samples.
     metadata : DataFrame, Series or dict of sequences
         What is known of the training samples.
+    ax : Axes, optional
+        Where to draw. Default: a new figure.
+    method : {"pearson", "spearman"}
+        Of values, or of ranks.
     active : bool, default=True
         Leave out dimensions that are switched off.
     """

@@ -17,7 +17,7 @@ from .findings import findings
 from .page import page
 from .side_by_side import write_comparison
 
-__all__ = ["Assessment", "assess", "stability_of", "write_comparison", "write_report"]
+__all__ = ["Assessment", "assess", "write_comparison", "write_report"]
 
 
 def stability_of(model: Any) -> Stability | None:
@@ -61,7 +61,7 @@ def write_report(
         Lines for the section on how the report was made.
     stability : bool, default=True
         Whether to find out how sure the number of shared dimensions is; see
-        :meth:`manyviews.MRD.stability`.
+        `MRD.stability`.
     """
     subject = Subject(model)
     shapes = dict(shapes or {})

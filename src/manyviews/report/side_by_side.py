@@ -33,7 +33,12 @@ def write_comparison(
 
     Parameters
     ----------
-    models : dict of two fitted estimators by name
+    models : dict of two fitted estimators
+        By the names that the page gives them.
+    path : path
+        The HTML file.
+    title : str, optional
+        Default: the names of the two.
     metadata : DataFrame, Series or dict of sequences, optional
         What is known of the samples of both, to colour the maps by.
     """

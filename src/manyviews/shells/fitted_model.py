@@ -104,7 +104,7 @@ class FittedModel(BaseEstimator):
         ----------
         stability : bool, default=True
             Whether to find out how sure the number of shared dimensions is, which takes a while
-            the first time; see :meth:`MRD.stability`.
+            the first time; see `MRD.stability`.
         """
         check_is_fitted(self, "engine_")
         return summarise(self, self._stability() if stability else self._known_stability())
@@ -144,12 +144,13 @@ class FittedModel(BaseEstimator):
             Numbers or categories, aligned on the index if there is one, else in the order of the
             samples.
         method : {"pearson", "spearman"}
+            Of values, or of ranks.
 
         Returns
         -------
         DataFrame
             With p-values adjusted for the false discovery rate; see
-            :func:`manyviews.fitted.associations.associations`. The order of the samples in time,
+            `fitted.associations.associations`. The order of the samples in time,
             if they have one, is not allowed for.
         """
         check_is_fitted(self, "engine_")

@@ -52,7 +52,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
     def sensitivity(self, signed: bool = False) -> pd.DataFrame:
         """Columns x dimensions: how far a column moves per standard deviation of a dimension.
 
-        With ``signed``, on average and with its sign; see :meth:`MRD.sensitivity`.
+        With ``signed``, on average and with its sign; see `MRD.sensitivity`.
         """
         check_is_fitted(self)
         moves = mean_slopes(self.engine_, 0) if signed else self.engine_.slopes(0)

@@ -161,7 +161,7 @@ class ViewsModel(FittedModel):
 
         Columns "shared by all", "shared by some", "private" and "total". What shared and private
         dimensions explain only together is divided equally between them; see
-        :func:`manyviews.fitted.explain.variance_divided`.
+        `fitted.explain.variance_divided`.
         """
         check_is_fitted(self)
         return pd.DataFrame.from_dict(divided(self), orient="index")
@@ -182,7 +182,7 @@ class ViewsModel(FittedModel):
         -------
         Stability
             ``count`` is the number in words ("2", "at least 1, perhaps 2"), ``reasons()`` says
-            why. See :mod:`manyviews.fitted.stability`.
+            why. See `fitted.stability`.
         """
         check_is_fitted(self)
         known = self.__dict__.setdefault("_stabilities", {})
