@@ -120,7 +120,7 @@ def _fit_and_write(
     folder.write_record(run, **summary)
     give({**summary, "folder": str(folder.path)}, as_json)
     if inner is not None:
-        say(structure(inner, stability_of(inner) if report else None)[0], quiet)
+        say(structure(inner, stability_of(inner, 200 if report else 0))[0], quiet)
     for name, value in scores.items():
         say(f"held out: {name} {value:.3f}", quiet)
     say(f"model   {folder.model}", quiet)

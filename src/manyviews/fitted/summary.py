@@ -16,6 +16,7 @@ from .stability import Stability
 MOST_ROWS = 30  # views in the table
 MOST_COLUMNS = 20  # dimensions in the table, the most relevant
 WIDTH = 88
+FIRST = "text-align:left;padding-right:.6em"  # the column of names
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Summary:
         body = ""
         for name, row in self.table.iterrows():
             cells = "".join(_cell(float(x)) for x in row)
-            body += f"<tr><th style='text-align:left;padding-right:.6em'>{in_html(str(name))}</th>{cells}</tr>"
+            body += f"<tr><th style='{FIRST}'>{in_html(str(name))}</th>{cells}</tr>"
         items = "".join(f"<li>{in_html(sentence)}</li>" for sentence in self.sentences)
         notes = "".join(f"<p style='opacity:.7'>{in_html(note)}</p>" for note in self.notes)
         return (

@@ -20,10 +20,10 @@ from .side_by_side import write_comparison
 __all__ = ["Assessment", "assess", "write_comparison", "write_report"]
 
 
-def stability_of(model: Any) -> Stability | None:
+def stability_of(model: Any, n_rows: int = 200) -> Stability | None:
     """How sure a model's number of shared dimensions is; None where nothing can be shared."""
     several = len(getattr(model, "view_names_", ())) > 1
-    return model.stability() if several and hasattr(model, "stability") else None
+    return model.stability(n_rows) if several and hasattr(model, "stability") else None
 
 
 def write_report(
