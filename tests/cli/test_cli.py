@@ -120,7 +120,7 @@ def test_two_runs_side_by_side(run, files, tmp_path, capsys):
     page = tmp_path / "both.html"
     capsys.readouterr()
     assert main(["report", str(run), str(beside), "-o", str(page), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["models"] == [str(run), str(beside)]
+    assert json.loads(capsys.readouterr().out)["models"] == ["run", "beside"]
     assert page.read_text().count("<div class='side'>") == 3
     assert main(["report", str(run), str(run), "-o", str(page)]) == 2
     assert "beside itself" in capsys.readouterr().err

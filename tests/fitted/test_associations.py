@@ -65,12 +65,12 @@ def test_ranks_and_wrong_requests(known):
 
 
 @pytest.mark.parametrize("kind", [str, "category", "string"])
-def test_text_of_any_type_is_a_category_and_numbers_in_text_are_numbers(kind, known):
+def test_text_of_any_type_is_a_category(kind, known):
     X, metadata = known
     text = pd.Series(metadata["group"]).astype(kind)
-    numbers = pd.Series(np.arange(60)).astype(str).astype(kind)
-    found = associations(X, {"group": text, "number": numbers}).drop_duplicates("variable")
-    assert found["kind"].tolist() == ["category", "number"]
+    digits = pd.Series(np.arange(60) % 3).astype(str).astype(kind)
+    found = associations(X, {"group": text, "digit": digits})
+    assert set(found["kind"]) == {"category"}
 
 
 def test_metadata_are_aligned_by_name():

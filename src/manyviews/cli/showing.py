@@ -120,6 +120,9 @@ def compare_models(
     names = [str(f.parent if RunFolder.of(f) else f) for f in files]
     if names[0] == names[1]:
         raise OptionError(f"a model cannot be put beside itself: {names[0]} is given twice")
+    short = [Path(name).name for name in names]
+    if short[0] != short[1]:
+        names = short
     models = dict(zip(names, map(load, files), strict=True))
     folders = [folder for folder in map(RunFolder.of, files) if folder is not None]
     inner = [getattr(model, "model_", model) for model in models.values()]

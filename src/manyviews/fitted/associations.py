@@ -24,6 +24,7 @@ def associations(
     For numbers (and for categories of two levels, coded 0 and 1) Pearson's r, or Spearman's ρ with
     ``method="spearman"``; for categories of more levels the correlation ratio
     η = (between / total sum of squares)^½, with the p-value of a one-way analysis of variance.
+    Text is a category, also where it looks like a number.
     p-values of all dimensions and variables are adjusted together by the procedure of
     [Benjamini & Hochberg 1995], which bounds the expected share of false discoveries.
 
@@ -64,16 +65,11 @@ def adjusted(p_values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 
 def _coded(column: pd.Series) -> tuple[str, Float[np.ndarray, " N"]]:
     """Whether a variable is a number or a category, and it as numbers; NaN is unknown."""
-    numeric = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-    if not numeric:
-        converted = pd.to_numeric(column.astype(object), errors="coerce")
-        read = bool((converted.notna() == column.notna()).all()) and bool(column.notna().any())
-        if pd.api.types.is_bool_dtype(column) or not read:
-            codes = pd.Categorical(column).codes.astype(float)
-            return "category", np.where(codes < 0, np.nan, codes)
-        column = converted
-    values = column.to_numpy(dtype=float, na_value=np.nan)
-    return "number", np.where(np.isfinite(values), values, np.nan)
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        values = column.to_numpy(dtype=float, na_value=np.nan)
+        return "number", np.where(np.isfinite(values), values, np.nan)
+    codes = pd.Categorical(column).codes.astype(float)
+    return "category", np.where(codes < 0, np.nan, codes)
 
 
 def _association(

@@ -34,6 +34,7 @@ MOST_VIEWS = 12  # asked one by one
 LEVEL = 0.05  # of the test that a dimension agrees, divided by the number of shared dimensions
 NEIGHBOURS = (8, 50)  # of local covariances, fewest and most
 SHUFFLES = 5
+ENOUGH = 10  # samples for every orthant, below which local covariances say nothing
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Stability:
         Samples that the agreement was measured on.
     filling : float
         How many dimensions the shared positions fill, from one to the number of them; NaN where
-        it is not measured.
+        it is not measured: with fewer than 10 · 2^n samples for n dimensions, or with time stamps.
     restarts : list of int
         The number of shared dimensions at the end of every start.
     full : bool
@@ -164,7 +165,8 @@ def assess_stability(
             agreement, p_values, seen = _agreement(places, shared)
     q = engine.positions.likeliest()
     filling = np.nan
-    if len(shared) > 1 and not timed and engine.positions.cluster is None:
+    enough = len(q.mean) >= ENOUGH * 2 ** len(shared)
+    if len(shared) > 1 and enough and not timed and engine.positions.cluster is None:
         filling = filled_dimensions(q.mean[:, shared], q.variance[:, shared])
     starts = [] if info is None else [len(_shared(normalised(w))) for w in info.restart_relevance]
     n_active = int((relevance > ACTIVE_THRESHOLD).any(axis=0).sum())
@@ -242,7 +244,8 @@ def filled_dimensions(mean: Float[np.ndarray, "N Q"], variance: Float[np.ndarray
     shuffled. The answer is Σ_i min(1, λ_i / λ°_i).
     """
     spread = np.maximum(mean.std(axis=0), 1e-12)
-    scaled, noise = mean / spread, np.mean(variance / spread**2, axis=0)
+    own_noise = variance.mean(axis=0)  # of x; that of its mean is smaller, as it is shrunk
+    scaled, noise = mean / spread, own_noise / (own_noise + spread**2)
     rng = np.random.default_rng(0)
     own = _local_spectrum(scaled, noise)
     shuffled = np.mean(

@@ -7,23 +7,16 @@ from typing import Any
 
 from ..checking import check
 from ..fitted.associations import aligned_metadata
-from ..fitted.stability import Stability
 from ..plot.subject import Subject
 from ..storage import write_text
 from . import sections as part
 from .assess import Assessment, assess
 from .concerns import concerns
-from .findings import findings
+from .findings import findings, stability_of
 from .page import page
 from .side_by_side import write_comparison
 
 __all__ = ["Assessment", "assess", "write_comparison", "write_report"]
-
-
-def stability_of(model: Any, n_rows: int = 200) -> Stability | None:
-    """How sure a model's number of shared dimensions is; None where nothing can be shared."""
-    several = len(getattr(model, "view_names_", ())) > 1
-    return model.stability(n_rows) if several and hasattr(model, "stability") else None
 
 
 def write_report(

@@ -1,12 +1,19 @@
 """What a fitted model says, in sentences."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..fitted.findings import structure
 from ..fitted.sentences import count_of, share
 from ..fitted.stability import Stability
 from ..plot.subject import Subject
 from .assess import Assessment
+
+
+def stability_of(model: Any, n_rows: int = 200) -> Stability | None:
+    """How sure a model's number of shared dimensions is; None where nothing can be shared."""
+    several = len(getattr(model, "view_names_", ())) > 1
+    return model.stability(n_rows) if several and hasattr(model, "stability") else None
 
 
 def findings(

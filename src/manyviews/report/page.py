@@ -45,7 +45,9 @@ def drawing(
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{in_html(caption)}" ', 1)
     for gid, texts in (hover or {}).items():
         svg = _with_titles(svg, gid, texts)
-    width = f"max-width:{size[0] * 1.15:.2f}in"
+    width = (
+        f"max-width:{size[0] * 1.15:.2f}in;flex:{size[0]:.1f} 1 min({0.8 * size[0]:.2f}in, 100%)"
+    )
     return f'<figure style="{width}">{svg}<figcaption>{in_html(caption)}</figcaption></figure>'
 
 

@@ -68,7 +68,9 @@ def data_section(subject: Subject) -> str:
 def look_section(found: Check) -> str:
     """The look before the fit: what there is, and what is odd about it."""
     shown = found.table.drop(columns=[c for c in found.table if not _told(found.table[c])])
-    figures = shown.T.map(lambda x: f"{x:.4g}" if isinstance(x, float) else str(x))
+    figures = shown.T.map(
+        lambda x: f"{x if abs(x) > 1e-9 else 0:.4g}" if isinstance(x, float) else str(x)
+    )
     parts = [table(figures)]
     if len(found.overlap) > 2:
         parts.append(details("Samples in common", table(found.overlap)))
@@ -254,14 +256,14 @@ def _dimension_pictures(
                 subject, dimension, view, picture, steps=STEPS, ax=figure.subplots()
             ),
             f"A walk along dimension {label}{name}, the other dimensions held",
-            (6.4, height * 1.1),
+            (8.0, height * 1.25) if picture.kind == "image" else (6.4, height * 1.1),
         ),
         drawing(
             lambda figure: top_features(
                 subject, dimension, view, shape=picture, ax=figure.subplots()
             ),
             moved,
-            (4.8, min(max(height, 1.9), 2.9)),
+            (2.9, 1.9) if picture.kind == "image" else (4.8, min(max(height, 1.9), 2.9)),
         ),
     ]
 

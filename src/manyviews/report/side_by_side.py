@@ -11,11 +11,11 @@ from jaxtyping import Float
 from ..errors import OptionError
 from ..escaping import in_html
 from ..fitted.associations import aligned_metadata
-from ..fitted.sentences import listing
+from ..fitted.sentences import listing, share
 from ..plot import latent_map, relevance_map
 from ..plot.subject import Subject
 from ..storage import write_text
-from .findings import findings
+from .findings import findings, stability_of
 from .page import drawing, facts_list, items, page, section, table
 
 MOST_VIEWS = 8  # named in one line
@@ -64,7 +64,12 @@ def _side(subjects: Mapping[str, Subject], part: Callable[[Subject], str]) -> st
 
 
 def _findings(subject: Subject) -> str:
-    return items([in_html(s).replace(" %", "&nbsp;%") for s in findings(subject, [])])
+    return items(
+        [
+            in_html(s).replace(" %", "&nbsp;%")
+            for s in findings(subject, [], stability_of(subject.model))
+        ]
+    )
 
 
 def _figures(subjects: Mapping[str, Subject]) -> pd.DataFrame:
@@ -114,7 +119,7 @@ def _same_space(subjects: Mapping[str, Subject]) -> str:
     (a, first), (b, second) = subjects.items()
     places = {sample: i for i, sample in enumerate(second.model.samples_)}
     common = [(i, places[s]) for i, s in enumerate(first.model.samples_) if s in places]
-    used = [s.active() or [0] for s in (first, second)]
+    used = [sorted(s.active()) or [0] for s in (first, second)]
     if len(common) < FEWEST + max(map(len, used)) or not (first.walkable and second.walkable):
         return ""
     mine, theirs = np.array(common).T
@@ -124,8 +129,8 @@ def _same_space(subjects: Mapping[str, Subject]) -> str:
         (a, b, Y, X, first), (b, a, X, Y, second)
     ):  # fmt: skip
         shares = linear_r2(source, target)
-        labels = [dimensions.labels[d] for d in dimensions.active() or [0]]
-        told = [f"{label}: {r2:.0%}" for label, r2 in zip(labels, shares, strict=True)]
+        labels = [dimensions.labels[d] for d in sorted(dimensions.active()) or [0]]
+        told = [f"{share(r2)} of {label}" for label, r2 in zip(labels, shares, strict=True)]
         parts.append(f"Dimensions of {here} by those of {there}: {listing(told)}.")
     lead = (
         f"On {len(common)} samples in common: the share of the variance of each dimension in use "
