@@ -23,8 +23,8 @@ def column_figures(Y: Float[np.ndarray, "N D"], names: list[Any]) -> pd.DataFram
         std = np.nanstd(finite, axis=0)
         distance = np.abs(finite - median)
         far = distance > FAR * MAD_TO_STD * np.nanmedian(distance, axis=0)
+        spread = np.nanmedian(distance, axis=0)
         whole = np.all(np.isnan(finite) | (finite == np.round(finite)), axis=0)
-    spread = np.nanmedian(distance, axis=0) if len(Y) else median
     sentinels = [sentinel_in(finite[:, d]) for d in range(Y.shape[1])]
     return pd.DataFrame(
         {

@@ -127,7 +127,7 @@ def _row(given: Any, Y: np.ndarray, figures: pd.DataFrame) -> dict[str, Any]:
         "missing": float(np.isnan(Y).mean()),
         "empty rows": int(np.isnan(Y).all(axis=1).sum()),
         "repeated rows": len(repeated_rows(Y)) if Y.shape[1] > 1 else 0,
-        "kind": guess_kind(Y).kind,
+        "kind": guess_kind(np.where(np.isinf(Y), np.nan, Y)).kind,
         "lowest": float(figures["lowest"].min()),
         "highest": float(figures["highest"].max()),
         "median std": float(figures["std"].median()),

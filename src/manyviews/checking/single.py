@@ -21,7 +21,7 @@ def concerns_of(
     view: str, frame: pd.DataFrame, Y: Float[np.ndarray, "N D"], figures: pd.DataFrame
 ) -> list[Concern]:
     """Everything that one table gives reason to say, given the figures of its columns."""
-    kind = guess_kind(Y)
+    kind = guess_kind(np.where(np.isinf(Y), np.nan, Y))
     return [
         *_identifiers(view, frame),
         *_empty(view, figures),

@@ -71,7 +71,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return app.command()(guarded)
 
 
-def _version(asked: bool) -> None:
+def _version(asked: bool | None) -> None:
     if asked:
         from importlib.metadata import version
 
@@ -82,8 +82,9 @@ def _version(asked: bool) -> None:
 @app.callback()
 def manyviews(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
-    ] = False,
+        bool | None,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = None,
 ) -> None:
     """What several tables about the same samples share, and what one says about another."""
 
@@ -186,7 +187,8 @@ def fit(
     run.override(
         views=files, model=model, seed=seed, hold_out=hold_out, times=times,
         sequences=sequences, labels=labels, title=title, shapes=_shapes(shape),
-        **_reading(index, sep, decimal, na_values, encoding), options={**chosen, **parse_assignments(set_ or [], "--set")},
+        **_reading(index, sep, decimal, na_values, encoding),
+        options={**chosen, **parse_assignments(set_ or [], "--set")},
     )  # fmt: skip
     if resume is None:
         folder.create(overwrite)

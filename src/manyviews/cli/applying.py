@@ -32,8 +32,9 @@ def predict_files(
     """Predict views from views; tables NAME.csv and NAME_std.csv, or draws NAME.npy."""
     model = load(file)
     given = {view_name(source) for source in run.views}
-    refuse_to_bury(out, targets or [v for v in _views(model) if v not in given], force)
-    data, samples = _data(model, run)
+    wanted = targets or [v for v in _views(model) if v not in given] or _views(model)
+    refuse_to_bury(out, wanted, force, n_samples is not None)
+    data, samples = _data(model, run, file)
     tables: dict[str, Any] = {}
     if hasattr(model, "classes_"):
         chances = model.predict_proba(data)
@@ -56,7 +57,34 @@ def predict_files(
         answers = answer if isinstance(answer, dict) else {"X": answer}
         drawn = n_samples is not None
         tables = answers if drawn else _with_std(model, answers, samples.names)
+        for name in [] if drawn else [name for name in answers if name in _worded(file)]:
+            tables |= _in_words(name, model.predict_proba(data, name), words_of(file))
+            del tables[name + "_std"]
     write_tables(tables, out, quiet, as_json)
+
+
+def words_of(file: Path) -> dict[str, list[str]]:
+    """The words behind the numbers of categorical columns, by VIEW:COLUMN, from the run folder."""
+    options = file.parent / "options.toml"
+    return RunOptions.read(options).levels if options.exists() else {}
+
+
+def _worded(file: Path) -> set[str]:
+    return {place.partition(":")[0] for place in words_of(file)}
+
+
+def _in_words(
+    view: str, chances: dict[Any, pd.DataFrame], words: dict[str, list[str]]
+) -> dict[str, pd.DataFrame]:
+    """The likeliest level of every column, and tables NAME_COLUMN with the probability of each."""
+    tables, likeliest = {}, {}
+    for column, table in chances.items():
+        names = words.get(f"{view}:{column}")
+        if names is not None:
+            table = table.set_axis([names[int(level)] for level in table.columns], axis=1)
+        tables[f"{view}_{column}"] = table
+        likeliest[column] = table.idxmax(axis=1)
+    return {view: pd.DataFrame(likeliest), **tables}
 
 
 def _answer(model: Any, data: Any, options: dict[str, Any]) -> Any:
@@ -75,7 +103,7 @@ def transform_files(
     refuse_to_bury(out, ["latent"], force)
     if not hasattr(model, "transform"):
         raise OptionError(f"a {type(model).__name__} has no transform")
-    data, samples = _data(model, run)
+    data, samples = _data(model, run, file)
     mean, std = model.transform(data, return_std=True, **samples.when())
     columns = [f"{part}_{d}" for part in ("mean", "std") for d in range(mean.shape[1])]
     latent = pd.DataFrame(np.hstack([mean, std]), index=samples.names, columns=columns)
@@ -91,7 +119,7 @@ def impute_files(
     if not hasattr(model, "impute"):
         raise OptionError(f"a {type(model).__name__} has no impute")
     if run.views:
-        data, samples = _data(model, run)
+        data, samples = _data(model, run, file)
         filled, std = model.impute(data, return_std=True, **samples.when())
         names = samples.names
     else:
@@ -114,11 +142,12 @@ def as_new_data(model: Any, samples: Samples) -> Any:
     return table if hasattr(model, "feature_names_in_") else table.to_numpy()
 
 
-def _data(model: Any, run: RunOptions) -> tuple[Any, Samples]:
+def _data(model: Any, run: RunOptions, file: Path) -> tuple[Any, Samples]:
     if not run.views:
         raise OptionError("name at least one file with data")
     if hasattr(model, "window"):
         raise OptionError("this model continues a series: manyviews forecast MODEL --steps N")
+    run.levels = words_of(file)
     samples = load_samples(run, columns=known_columns(model, run.views))
     return as_new_data(model, samples), samples
 
@@ -133,9 +162,9 @@ def known_columns(model: Any, sources: list[str]) -> dict[str, list[Any]] | None
     return None
 
 
-def refuse_to_bury(out: Path, names: list[str], force: bool) -> None:
-    """Refuse to replace tables of these names in a folder, unless forced."""
-    there = [out / f"{name}{end}" for name in names for end in (".csv", ".npy")]
+def refuse_to_bury(out: Path, names: list[str], force: bool, drawn: bool = False) -> None:
+    """Refuse to replace tables (or draws) of these names in a folder, unless forced."""
+    there = [out / f"{name}{'.npy' if drawn else '.csv'}" for name in names]
     there = [path for path in there if path.exists()]
     if there and not force:
         raise OptionError(f"{there[0]} is there already: name another folder, or give --force")

@@ -35,7 +35,7 @@ def forecast_files(
     if targets and not several:
         raise OptionError("--target is for models of several views")
     names = targets or (list(model.view_names_) if several else ["X"])
-    refuse_to_bury(out, names, force)
+    refuse_to_bury(out, names, force, n_samples is not None)
     options: dict[str, Any] = {"return_std": True}
     if n_samples is not None:
         options = {"n_samples": n_samples}

@@ -81,7 +81,16 @@ def read_sources(run: RunOptions, columns: Mapping[str, Sequence[Any]] | None = 
         raise OptionError("name at least one file with data, or --options FILE")
     beside = [split_column(s) for s in (run.times, run.sequences, run.labels) if s is not None]
     used = [(path.resolve(), column) for path, column in beside if column]
-    return read_views(run.views, run.reading(), leave_out=used, columns=columns)
+    found = read_views(
+        run.views,
+        run.reading(),
+        leave_out=used,
+        columns=columns,
+        categorical=run.categorical(),
+    )
+    for view, levels in found.levels.items():
+        run.levels |= {f"{view}:{column}": words for column, words in levels.items()}
+    return found
 
 
 def usual_share(n_samples: int) -> float:

@@ -7,6 +7,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, Self
 
+from ..data.files import view_name
 from ..data.reading import Reading
 from ..errors import OptionError
 from ..options import Kind, count, instance_of, number
@@ -36,6 +37,8 @@ class RunOptions:
         Files (``path:column``).
     shapes : dict of str
         How to draw views.
+    levels : dict of list
+        The words that numbers stand for in views with a categorical likelihood, by VIEW:COLUMN.
     title : str, optional
     options : dict
         Parameters of the estimator.
@@ -56,6 +59,7 @@ class RunOptions:
     title: str | None = None
     indexes: dict[str, str] = field(default_factory=dict)
     shapes: dict[str, str] = field(default_factory=dict)
+    levels: dict[str, list[str]] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -87,6 +91,18 @@ class RunOptions:
         return Reading(
             self.index, self.indexes, self.sep, self.decimal, self.encoding, tuple(self.na_values)
         )
+
+    def categorical(self) -> dict[str, dict[str, list[str]]]:
+        """Views whose words become numbers of levels, with the levels that are known."""
+        asked = self.options.get("likelihood")
+        views = [view_name(source) for source in self.views] if asked == "categorical" else []
+        if isinstance(asked, dict):
+            views = [view for view, kind in asked.items() if kind == "categorical"]
+        found: dict[str, dict[str, list[str]]] = {view: {} for view in views}
+        for place, levels in self.levels.items():
+            view, _, column = place.partition(":")
+            found.setdefault(view, {})[column] = levels
+        return found
 
     def override(self, **given: Any) -> None:
         """Let flags that were given win over the file."""
@@ -120,17 +136,23 @@ def _all_texts(values: Any) -> bool:
 
 
 TEXT = instance_of(str)
+TEXTS = Kind("a table of texts", lambda v: isinstance(v, dict) and _all_texts(v.values()))
 KINDS = {
     "views": Kind("a list of files", lambda v: isinstance(v, list) and _all_texts(v)),
     "model": TEXT,
     "seed": count(0),
     "hold_out": number(0, 1, "left"),
     "index": TEXT,
+    "sep": TEXT,
+    "decimal": TEXT,
+    "encoding": TEXT,
+    "na_values": Kind("a list of texts", lambda v: isinstance(v, list) and _all_texts(v)),
     "times": TEXT,
     "sequences": TEXT,
     "labels": TEXT,
     "title": TEXT,
-    "shapes": Kind("a table of texts", lambda v: isinstance(v, dict) and _all_texts(v.values())),
+    "indexes": TEXTS,
+    "shapes": TEXTS,
     "options": instance_of(dict),
 }
 

@@ -19,7 +19,7 @@ class Concern:
         The view that it is about; None for all of them together.
     what : str
         What was seen, in a sentence.
-    figure : float or None
+    figure : float, int or None
         The number behind the sentence: how many columns, which share.
     done : str
         What a fit does about it.
@@ -30,7 +30,7 @@ class Concern:
     severity: Severity
     view: str | None
     what: str
-    figure: float | None = None
+    figure: float | int | None = None
     done: str = ""
     advice: str = ""
 

@@ -1,6 +1,6 @@
 """Columns of categories as indicators of their levels, and errors that name what is no number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,26 @@ def numeric(view: str, table: pd.DataFrame, wanted: Sequence[Any] | None = None)
             raise DataError(f"view {view!r} has two columns for {twice[0]!r}: rename one of them")
         parts |= new
     return pd.DataFrame(parts, index=table.index, dtype=np.float64)
+
+
+def level_numbers(
+    view: str, table: pd.DataFrame, known: Mapping[str, Sequence[str]]
+) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """Columns of categories as numbers of their levels, from 0, and the levels by column.
+
+    Levels are in the order of the alphabet, unless they are known.
+    """
+    parts, levels = {}, {}
+    for column, values in table.items():
+        if not isinstance(values.dtype, pd.CategoricalDtype):
+            parts[column] = values
+            continue
+        found = _indicators(view, column, values, known.get(column))
+        names = [name[len(indicator(column, "")) :] for name in found]
+        rows = np.stack(list(found.values()), axis=1)
+        parts[column] = np.where(np.isnan(rows).any(axis=1), np.nan, rows @ np.arange(len(names)))
+        levels[str(column)] = names
+    return pd.DataFrame(parts, index=table.index), levels
 
 
 def indicator(column: Any, level: Any) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from .._optional import needed
 from ..errors import DataError, OptionError
 from .concern import Concern
+from .encoding import level_numbers
 from .reading import Reading, named_samples
 from .text import USUAL, read_text
 from .values import as_data, dated
@@ -33,11 +34,14 @@ class Sources:
         The file of every view.
     concerns : list of Concern
         What was noticed, and done about it, while files were read.
+    levels : dict of dict of list
+        The words that the numbers of categorical columns stand for, by view and column.
     """
 
     views: dict[str, Any] = field(default_factory=dict)
     places: dict[str, Path] = field(default_factory=dict)
     concerns: list[Concern] = field(default_factory=list)
+    levels: dict[str, dict[str, list[str]]] = field(default_factory=dict)
 
 
 def read_views(
@@ -46,6 +50,7 @@ def read_views(
     *,
     leave_out: Iterable[tuple[Path, str]] = (),
     columns: Mapping[str, Sequence[Any]] | None = None,
+    categorical: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
 ) -> Sources:
     """Views by name from ``name=path`` or ``path``, whose stem is then the name.
 
@@ -58,8 +63,11 @@ def read_views(
         Columns that are no data, since they are times or labels.
     columns : dict by view, optional
         The columns of a fitted model that the views are for.
+    categorical : dict of dict of list, optional
+        Views whose words become numbers of levels, as a categorical likelihood wants them, with
+        the levels by column as far as these are known.
     """
-    how, found = how or Reading(), Sources()
+    how, found, coded = how or Reading(), Sources(), categorical or {}
     for source in sources:
         name, path = split_source(source)
         label = view_name(source)
@@ -75,9 +83,11 @@ def read_views(
                 table, said = _as_view(
                     table, place, view, how,
                     {c for p, c in leave_out if p == path.resolve()},
-                    None if columns is None else columns.get(view),
+                    None if columns is None else columns.get(view), coded.get(view, {}),
                 )  # fmt: skip
                 found.concerns += said
+                if view in coded:
+                    table, found.levels[view] = level_numbers(view, table, coded[view])
             found.views[view], found.places[view] = table, path
     _refuse_numbered(found)
     return found
@@ -158,6 +168,7 @@ def _as_view(
     how: Reading,
     leave_out: set[str],
     columns: Sequence[Any] | None,
+    levels: Mapping[str, Sequence[str]],
 ) -> tuple[pd.DataFrame, list[Concern]]:
     """A table as a view: named samples, numbers and categories."""
     table, concerns = named_samples(table, place, view, how.index_of(view))
@@ -166,7 +177,7 @@ def _as_view(
     for column in gone:
         what = f"Column {column!r} of {place} is used beside the data."
         concerns.append(Concern("note", view, what, 1, "It is no part of the view."))
-    table, said = as_data(table.drop(columns=gone), place, view, columns)
+    table, said = as_data(table.drop(columns=gone), place, view, columns, set(levels))
     return table, [*concerns, *said]
 
 
@@ -217,7 +228,7 @@ def _sheets(path: Path, how: Reading) -> dict[str, pd.DataFrame]:
     for name, frame in sheets.items():
         frame = frame.dropna(how="all").reset_index(drop=True)
         frame.columns = pd.Index([str(c).strip() for c in frame.columns])
-        hollow = [c for c in frame if c.startswith("Unnamed:") and frame[c].isna().all()]
+        hollow = [c for c in frame if str(c).startswith("Unnamed:") and frame[c].isna().all()]
         frame = frame.drop(columns=hollow)
         if frame.size:
             full[str(name)] = frame

@@ -127,14 +127,16 @@ def why(
 ) -> str:
     """What may keep the names of two views apart; empty if nothing is known of it."""
     here, there = list(samples[a]), list(samples[b])
-    for view, other in ((a, b), (b, a)):
-        as_columns = {_alike(name) for name in columns[view]}
-        hits = sum(_alike(name) in as_columns for name in samples[other])
-        if hits > LITTLE * len(samples[other]):
-            return (
-                f"The columns of {view!r} are called like the samples of {other!r}: transpose "
-                f"{view!r}, rows are samples"
-            )
+    hits = {
+        view: len({_alike(c) for c in columns[view]} & {_alike(s) for s in samples[other]})
+        for view, other in ((a, b), (b, a))
+    }
+    turned, straight = sorted((a, b), key=lambda view: -hits[view])
+    if hits[turned] > LITTLE * len(samples[straight]):
+        return (
+            f"The columns of {turned!r} are called like the samples of {straight!r}: transpose "
+            f"{turned!r}, rows are samples"
+        )
     numbered = [name for name in (a, b) if _is_numbered(samples[name])]
     if len(numbered) == 1:
         return (
@@ -195,7 +197,8 @@ def _common(here: list[Any], there: list[Any], read: Callable[[Any], Any]) -> in
 
 
 def _is_numbered(index: pd.Index) -> bool:
-    return bool(pd.api.types.is_integer_dtype(index.dtype)) and list(index[:2]) == [0, 1]
+    first = [_plain(name) for name in index[:2]]
+    return first == [0, 1] and all(isinstance(name, int) for name in first)
 
 
 def _plain(name: Any) -> Any:

@@ -1,6 +1,7 @@
 """Columns of files as data: numbers, categories; and what is neither, named or left out."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,17 @@ from .concern import Concern
 from .encoding import indicator
 
 MOST_LEVELS = 20  # different words in a column of categories
+NUMBER = re.compile(r"^[<>≤≥~]?\s*[+-]?[.,]?\d[\d.,' ]*([eE][+-]?\d+)?\s*%?$")
 NUMBERS = 0.5  # share of numbers from which a column is one of numbers, with errors
 UNKNOWN = {"?", ".", "-", "--", "missing", "unknown", "unk", "nd", "n.d.", "none", "nil", "*", "x"}
 
 
 def as_data(
-    frame: pd.DataFrame, place: str, view: str, columns: Sequence[Any] | None = None
+    frame: pd.DataFrame,
+    place: str,
+    view: str,
+    columns: Sequence[Any] | None = None,
+    categorical: Collection[str] = (),
 ) -> tuple[pd.DataFrame, list[Concern]]:
     """A table that a model can be fitted to.
 
@@ -27,6 +33,8 @@ def as_data(
     ----------
     columns : list, optional
         Those of a fitted model: what it does not know and is no number is left out.
+    categorical : collection of str
+        Columns that are known to hold categories.
     """
     parts: dict[Any, pd.Series] = {}
     levels: dict[Any, int] = {}
@@ -41,9 +49,8 @@ def as_data(
             words = values.astype(object).map(_stripped, na_action="ignore")
             numbers = pd.to_numeric(words, errors="coerce")
             known = None if columns is None else _wanted(columns, column)
-            if known == "number" or (
-                known is None and numbers.notna().sum() >= NUMBERS * max(words.notna().sum(), 1)
-            ):
+            known = "levels" if column in categorical else known
+            if known == "number" or (known is None and _mostly_numbers(words)):
                 parts[column] = _numbers(words, numbers, place, column)
             elif known == "levels" or (known is None and _few(words)):
                 levels[column] = words.nunique()
@@ -104,6 +111,12 @@ def _remedy(word: str) -> str:
             "in Python"
         )
     return "Correct it, or name marks of missing values by --na-values"
+
+
+def _mostly_numbers(words: pd.Series) -> bool:
+    """Whether half of the words are numbers, or written like numbers of another country."""
+    known = words.dropna().astype(str)
+    return bool(known.str.match(NUMBER).mean() >= NUMBERS) if len(known) else False
 
 
 def _few(words: pd.Series) -> bool:
