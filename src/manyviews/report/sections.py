@@ -36,6 +36,7 @@ MOST_VIEWS = 6
 MOST_LABELS = 6  # metadata columns drawn
 MOST_ASSOCIATIONS = 40  # in numbers, the least likely by chance first
 LEGEND_ROWS = 15
+ROUNDING = 1e-9  # smaller figures are what scaling and its undoing left
 STEPS = 9  # of a walk
 EXAMPLES = 12  # of predicted images
 
@@ -68,9 +69,7 @@ def data_section(subject: Subject) -> str:
 def look_section(found: Check) -> str:
     """The look before the fit: what there is, and what is odd about it."""
     shown = found.table.drop(columns=[c for c in found.table if not _told(found.table[c])])
-    figures = shown.T.map(
-        lambda x: f"{x if abs(x) > 1e-9 else 0:.4g}" if isinstance(x, float) else str(x)
-    )
+    figures = shown.T.map(_figure)
     parts = [table(figures)]
     if len(found.overlap) > 2:
         parts.append(details("Samples in common", table(found.overlap)))
@@ -88,6 +87,12 @@ def look_section(found: Check) -> str:
     parts += [details(count_of(len(rest), "note"), items(rest, "notes"))] if rest else []
     lead = "The tables as the model took them: what there is, what is odd, what was done about it."
     return section("A look at the data", *parts, lead=lead)
+
+
+def _figure(x: Any) -> str:
+    if not isinstance(x, float):
+        return str(x)
+    return f"{0.0 if abs(x) < ROUNDING else x:.4g}"
 
 
 def _told(column: pd.Series) -> bool:

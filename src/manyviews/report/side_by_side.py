@@ -64,12 +64,8 @@ def _side(subjects: Mapping[str, Subject], part: Callable[[Subject], str]) -> st
 
 
 def _findings(subject: Subject) -> str:
-    return items(
-        [
-            in_html(s).replace(" %", "&nbsp;%")
-            for s in findings(subject, [], stability_of(subject.model))
-        ]
-    )
+    sentences = findings(subject, [], stability_of(subject.model))
+    return items([in_html(s).replace(" %", "&nbsp;%") for s in sentences])
 
 
 def _figures(subjects: Mapping[str, Subject]) -> pd.DataFrame:
