@@ -216,3 +216,15 @@ def test_bars_point_where_columns_move(model):
         steady = abs(signed[column]) > 0.5 * size
         assert (bar.get_width() < 0) == (steady and signed[column] < 0)
         assert (bar.get_alpha() == 1.0) == steady
+
+
+def test_rivals_have_standard_errors(rng):
+    errors = {"a": {"mean": rng.random(20), "ridge": rng.random(20)}, "b": {"ridge": [1.0, 3.0]}}
+    ax = plot.rival_errors(errors, axes())
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx(
+        [errors["a"]["mean"].mean(), errors["a"]["ridge"].mean(), 2.0]
+    )
+    lines = [c for c in ax.collections if hasattr(c, "get_segments")]
+    low, high = lines[-1].get_segments()[-1][:, 1]
+    assert (high - low) / 2 == pytest.approx(1.0)  # the std of 1 and 3 is √2, over √2
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["mean", "ridge"]

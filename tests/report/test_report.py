@@ -201,8 +201,8 @@ def test_a_bent_curve_is_not_two_dimensions():
         name: f @ rng.standard_normal((f.shape[1], d)) + 0.05 * rng.standard_normal((80, d))
         for name, f, d in (("left", left, 6), ("right", right, 5))
     }
-    options = {"search": Search(n_restarts=1, max_iter=60), "random_state": 0}
-    model = MRD(5, 20, init="separate", **options).fit(views)
+    options = {"search": Search(n_restarts=1, max_iter=120), "random_state": 0}
+    model = MRD(5, 20, **options).fit(views)
     found = model.stability(n_rows=0)
     assert len(found.shared) > 1
     assert found.lower < len(found.shared)

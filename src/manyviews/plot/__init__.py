@@ -10,6 +10,7 @@ from .overview import data_overview
 from .paths import latent_paths
 from .quality import calibration, predicted_against_true
 from .relevance import relevance_bars, relevance_map
+from .rivals import rival_errors
 from .shapes import Picture, choose_picture
 from .traversal import traversal
 
@@ -27,6 +28,7 @@ __all__ = [
     "predicted_against_true",
     "relevance_bars",
     "relevance_map",
+    "rival_errors",
     "signal_trace",
     "top_features",
     "traversal",

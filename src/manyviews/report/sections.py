@@ -18,6 +18,7 @@ from ..plot import (
     latent_paths,
     predicted_against_true,
     relevance_map,
+    rival_errors,
     signal_trace,
     top_features,
     traversal,
@@ -294,7 +295,24 @@ def prediction_section(
             calibration(a.truth, a.mean, a.std, ax, a.view, colour)
         ax.legend(frameon=False, fontsize="small")
 
+    kind = type(subject.model).__name__
+    errors = {
+        a.view: {
+            "training mean": a.squared_errors(a.centre),
+            "ridge": a.squared_errors(a.linear),
+            kind: a.squared_errors(a.mean),
+        }
+        for a in shown
+    }
     pictures = [
+        drawing(
+            lambda figure: rival_errors(errors, figure.subplots()),
+            "Mean squared error of the model and its rivals, in squared standard deviations, "
+            "± one standard error over the samples",
+            (4.2 + 0.9 * len(shown), 4.2),
+        )
+    ]
+    pictures += [
         drawing(
             lambda figure, a=a, c=colour: scatter(figure, a, c),
             f"{a.view} from {a.given}: observed against predicted, in standard deviations",
