@@ -22,6 +22,7 @@ class Labels:
     names: list[str]
     scale: tuple[float, float] | None
     texts: list[str]
+    title: str = ""
 
     def describe(self) -> dict[str, Any]:
         """As JSON knows it."""
@@ -31,6 +32,7 @@ class Labels:
             "names": self.names,
             "scale": self.scale,
             "texts": self.texts,
+            "title": self.title,
         }
 
 

@@ -1,11 +1,12 @@
 """What both shells share: an engine, random numbers, units, times, files."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -15,8 +16,11 @@ from ..data import Scaling, When
 from ..errors import DataError, OptionError
 from ..fitted import Engine, Positions, Tables
 from ..fitted.adjustment import Adjustment
+from ..fitted.associations import aligned_metadata, associations
 from ..fitted.engine import Spread
 from ..fitted.segmentation import ACTIVE_THRESHOLD
+from ..fitted.stability import Stability
+from ..fitted.summary import Summary, summarise
 from ..inference.diagnostics import FitInfo
 from ..inference.search import Search, with_fields, without_fields
 from ..io import write
@@ -42,6 +46,8 @@ class FittedModel(BaseEstimator):
     when_: When | None = None
     search: Search | None
     random_state: Any = None
+    samples_: list[Any]
+    dimension_names_: list[str] | None = None
 
     @property
     def _scalings(self) -> tuple[Scaling, ...]:
@@ -87,6 +93,96 @@ class FittedModel(BaseEstimator):
         check_is_fitted(self, "engine_")
         return int((self.engine_.relevance > ACTIVE_THRESHOLD).any(axis=0).sum())
 
+    # ------------------------------------------------------------------ what it has found
+
+    def summary(self, stability: bool = True) -> Summary:
+        """The findings in sentences, and a table of the variance explained.
+
+        Print it, or let a notebook show it.
+
+        Parameters
+        ----------
+        stability : bool, default=True
+            Whether to find out how sure the number of shared dimensions is, which takes a while
+            the first time; see `MRD.stability`.
+        """
+        check_is_fitted(self, "engine_")
+        return summarise(self, self._stability() if stability else self._known_stability())
+
+    def name_dimensions(self, names: Mapping[int, Any] | Sequence[Any]) -> Self:
+        """Give latent dimensions names, by number or in order; "" takes one away.
+
+        Names appear in summaries, reports, pictures and the explorer, and are saved with the
+        model. A new fit forgets them.
+        """
+        check_is_fitted(self, "engine_")
+        n = self.engine_.relevance.shape[1]
+        given = names if isinstance(names, Mapping) else dict(enumerate(names))
+        kept = list(self.dimension_names_ or [""] * n)
+        for dimension, name in given.items():
+            if not 0 <= dimension < n:
+                raise OptionError(f"dimensions go from 0 to {n - 1}: {dimension} cannot be named")
+            if not isinstance(name, str):
+                raise OptionError(f"the name of dimension {dimension} must be text, got {name!r}")
+            kept[dimension] = name
+        self.dimension_names_ = kept
+        return self
+
+    def dimension_labels(self) -> list[str]:
+        """The number of every dimension, with its name if it has one: "0", "1 (size)"."""
+        check_is_fitted(self, "engine_")
+        n = self.engine_.relevance.shape[1]
+        names = self.dimension_names_ or [""] * n
+        return [f"{d} ({name})" if name else str(d) for d, name in enumerate(names)]
+
+    def associations(self, metadata: Any, method: str = "pearson") -> pd.DataFrame:
+        """Correlations of the latent dimensions with what is known of the training samples.
+
+        Parameters
+        ----------
+        metadata : DataFrame, Series or dict of sequences
+            Numbers or categories, aligned on the index if there is one, else in the order of the
+            samples.
+        method : {"pearson", "spearman"}
+            Of values, or of ranks.
+
+        Returns
+        -------
+        DataFrame
+            With p-values adjusted for the false discovery rate; see
+            `fitted.associations.associations`. The order of the samples in time,
+            if they have one, is not allowed for.
+        """
+        check_is_fitted(self, "engine_")
+        if self.engine_.positions.cluster is not None:
+            raise OptionError(
+                f"every cluster of a {type(self).__name__} has a latent space of its own: there "
+                "are no dimensions of all samples to correlate"
+            )
+        return associations(self.latent_mean_, aligned_metadata(metadata, self.samples_), method)
+
+    def _stability(self) -> Stability | None:
+        """How sure the number of shared dimensions is; None where nothing can be shared."""
+        return None
+
+    def _known_stability(self) -> Stability | None:
+        """The same if it has been asked for before."""
+        return None
+
+    def _repr_html_(self) -> str | None:
+        if is_fitted(self):
+            return self.summary(stability=False)._repr_html_()
+        try:
+            return super()._repr_html_()
+        except AttributeError:  # scikit-learn has been told to show text
+            return None
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and is_fitted(self):
+            bundle["text/html"] = self._repr_html_()
+        return bundle
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one ``.safetensors`` file; see :func:`manyviews.load`."""
         check_is_fitted(self)
@@ -102,6 +198,8 @@ class FittedModel(BaseEstimator):
     ) -> Self:
         """Take a fitted engine; ``bound``, if there is one, is that of some rows as scaled."""
         self.engine_, self.fit_info_ = engine, info
+        for stale in ("dimension_names_", "_stabilities"):
+            self.__dict__.pop(stale, None)
         info.n_active = self.n_active_
         self.n_iter_ = max(1, n_iter)
         if bound is not None:
@@ -279,6 +377,11 @@ def refuse_large_covariance(n_columns: int) -> None:
             f"the full covariance of {n_columns} columns does not fit into memory; ask for "
             "return_std or for samples"
         )
+
+
+def is_fitted(model: FittedModel) -> bool:
+    """Whether there is an engine to ask."""
+    return hasattr(model, "engine_")
 
 
 def keyword_options(function: Any) -> list[str]:

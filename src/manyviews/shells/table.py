@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import Scaling, When, as_when, check_training_columns, check_values
 from ..data.alignment import unmasked
-from ..fitted.explain import variance_explained
+from ..fitted.explain import mean_slopes, variance_explained
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, refuse_both
 
 
@@ -49,11 +49,14 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         shares, total = variance_explained(self.engine_, 0, kind)
         return pd.Series([*shares, total], index=[*range(len(shares)), "total"])
 
-    def sensitivity(self) -> pd.DataFrame:
-        """Columns x dimensions: how far a column moves per standard deviation of a dimension."""
+    def sensitivity(self, signed: bool = False) -> pd.DataFrame:
+        """Columns x dimensions: how far a column moves per standard deviation of a dimension.
+
+        With ``signed``, on average and with its sign; see `MRD.sensitivity`.
+        """
         check_is_fitted(self)
-        moves = self.engine_.slopes(0) * self.scaling_.scale[:, None]
-        return pd.DataFrame(moves, index=self._columns())
+        moves = mean_slopes(self.engine_, 0) if signed else self.engine_.slopes(0)
+        return pd.DataFrame(moves * self.scaling_.scale[:, None], index=self._columns())
 
     # ------------------------------------------------------------------ new rows
 

@@ -25,8 +25,10 @@ from ..data import (
 from ..errors import DataError, OptionError
 from ..fitted import Positions
 from ..fitted.adjustment import Adjustment
-from ..fitted.explain import variance_explained, variance_explained_by
+from ..fitted.explain import mean_slopes, variance_explained, variance_explained_by
+from ..fitted.findings import divided
 from ..fitted.segmentation import ACTIVE_THRESHOLD, Segmentation, segment
+from ..fitted.stability import Stability, assess_stability
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, keyword_options, refuse_both
 from .naming import (
     Names,
@@ -154,6 +156,48 @@ class ViewsModel(FittedModel):
         rows = [[*shares, total] for shares, total in found]
         return pd.DataFrame(rows, index=list(self.view_names_), columns=columns)
 
+    def variance_divided(self) -> pd.DataFrame:
+        """Shares of each view's variance by who shares the dimensions; they add up to the total.
+
+        Columns "shared by all", "shared by some", "private" and "total". What shared and private
+        dimensions explain only together is divided equally between them; see
+        `fitted.explain.variance_divided`.
+        """
+        check_is_fitted(self)
+        return pd.DataFrame.from_dict(divided(self), orient="index")
+
+    def stability(self, n_rows: int = 200) -> Stability:
+        """How sure the number of shared dimensions is, from restarts and samples left out.
+
+        Each view alone places samples that its maps are made to forget; views that share a
+        dimension put them in the same place. q(X) of the other samples, kernels and noise are
+        held, so this costs seconds and not another fit. It is remembered until the next fit.
+
+        Parameters
+        ----------
+        n_rows : int, default=200
+            The most samples to leave out, in five folds. 0: restarts and the positions only.
+
+        Returns
+        -------
+        Stability
+            ``count`` is the number in words ("2", "at least 1, perhaps 2"), ``reasons()`` says
+            why. See `fitted.stability`.
+        """
+        check_is_fitted(self)
+        known = self.__dict__.setdefault("_stabilities", {})
+        if n_rows not in known:
+            known[n_rows] = assess_stability(
+                self.engine_, self.fit_info_, n_rows, self._inference(), self.when_ is not None
+            )
+        return known[n_rows]
+
+    def _stability(self) -> Stability | None:
+        return self.stability() if len(self.view_names_) > 1 else None
+
+    def _known_stability(self) -> Stability | None:
+        return next(iter(getattr(self, "_stabilities", {}).values()), None)
+
     def variance_explained_by(self, dimensions: Sequence[int]) -> pd.Series:
         """Share of each view's variance that a set of dimensions explains by itself."""
         check_is_fitted(self)
@@ -162,14 +206,17 @@ class ViewsModel(FittedModel):
         shares = [variance_explained_by(self.engine_, place, chosen) for place in places]
         return pd.Series(shares, index=list(self.view_names_))
 
-    def sensitivity(self, view: str) -> pd.DataFrame:
+    def sensitivity(self, view: str, signed: bool = False) -> pd.DataFrame:
         """Columns x dimensions: how far a column moves per standard deviation of a dimension.
 
-        In the units of the data. For a linear map these are absolute loadings.
+        In the units of the data: the root mean square of the slopes at the training samples, for a
+        linear map absolute loadings. With ``signed``, the mean of the slopes, for a linear map
+        the loadings: near zero for a column that goes up and then down.
         """
         check_is_fitted(self)
         (place,) = self._places(view)
-        scaled = self.engine_.slopes(place) * self.scalings_[place].scale[:, None]
+        moves = mean_slopes(self.engine_, place) if signed else self.engine_.slopes(place)
+        scaled = moves * self.scalings_[place].scale[:, None]
         return pd.DataFrame(scaled, index=self.columns_[place])
 
     # ------------------------------------------------------------------ new samples
