@@ -35,7 +35,7 @@ def files(tmp_path_factory):
 
 def asked(arguments, capsys):
     """The JSON that a command prints."""
-    assert main([*map(str, arguments), "--json", "-q"]) == 0
+    assert main([*map(str, arguments), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 

@@ -88,5 +88,8 @@ class FactorAnalysis(LinearTable):
         unconverged = any(issubclass(w.category, FactorAnalysisWarning) for w in said)
         variance = np.maximum(solver.noise_variance_, floor)
         model = LinearGaussian((independent(solver.components_.T, solver.mean_, variance),))
-        trace = [*(float(value) for value in solver.loglike_), float(model.infer([Y])[1].sum())]
+        reached = float(model.infer([Y])[1].sum())
+        # the solver's constant, and its floor, are not ours: the trace ends where the model is
+        trace = np.array(solver.loglike_, dtype=float)
+        trace += reached - trace[-1]
         return model, FitInfo.of_trace(trace, time.perf_counter() - began, not unconverged)

@@ -119,9 +119,8 @@ class FittedModel(BaseEstimator):
     @property
     def _engine(self) -> Engine:
         """The engine, where it can be asked."""
-        if stranded():  # an engine of NumPy arrays answers all the same
-            if any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(vars(self.engine_))):
-                refuse_fork()
+        if stranded() and _computes_with_jax(self.engine_):
+            refuse_fork()
         return self.engine_
 
     def _rng(self, seed: Any) -> np.random.RandomState:
@@ -283,6 +282,11 @@ class FittedModel(BaseEstimator):
 def _jacobian(scaling: Scaling, table: Float[np.ndarray, "N _"]) -> Float[np.ndarray, " N"]:
     """That of the values of a table, which stand before what came beside them."""
     return scaling.log_jacobian(table[:, : len(scaling.scale)])
+
+
+def _computes_with_jax(engine: Engine) -> bool:
+    """Engines of NumPy arrays do not."""
+    return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(vars(engine)))
 
 
 def in_units(scaling: Scaling, mean: np.ndarray, spread: np.ndarray | None) -> Any:
