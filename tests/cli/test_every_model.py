@@ -55,6 +55,7 @@ def test_every_command_takes_every_model(model, files, tmp_path, capsys, monkeyp
     run = tmp_path / "run"
     assert asked(["info", run], capsys)["model"] == found["model"]
     assert main(["info", str(run)]) == 0
+    assert "options other than" in capsys.readouterr().out
     new = f"first={files / 'new.csv'}"
     new = [new, "--times", f"{files / 'about.csv'}:t"] if times else [new]
     out = ["-o", tmp_path / "out"]

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln, multigammaln
+from scipy.stats import wishart
 
 from ..inference.conditional_gaussian import LOG_2PI
 
+SMALLEST_EIGENVALUE = 1e-11  # of the largest
 GRID = np.linspace(-3.0, 14.0, 500)  # of u = log(β - m + 1)
 
 
@@ -24,15 +26,32 @@ class WishartFactor:
 
     def __post_init__(self) -> None:
         m = len(self.B)
+        self.B = well_conditioned(self.B)
         self.mean = self.df * np.linalg.inv(self.B)
         self.log_det_B = np.linalg.slogdet(self.B)[1]
         places = 0.5 * (self.df - np.arange(m))
         self.log_det = float(digamma(places).sum()) + m * np.log(2.0) - self.log_det_B
 
+    def draw_inverse(self, rng: np.random.RandomState) -> Float[np.ndarray, "m m"]:
+        """One A⁻¹ = R G⁻¹ Rᵀ, G ~ Wishart(df, I) and B = RRᵀ, for which B need not be inverted."""
+        m = len(self.B)
+        R = np.linalg.cholesky(self.B[::-1, ::-1])[::-1, ::-1]  # upper triangular
+        G = np.reshape(wishart.rvs(self.df, np.eye(m), random_state=rng), (m, m))
+        return R @ np.linalg.inv(G) @ R.T
+
     def entropy(self) -> float:
         """-E log q."""
         return -wishart_log(self.df, self.log_det_B, self.log_det, self.df * len(self.B),
                             len(self.B))  # fmt: skip
+
+
+def well_conditioned(B: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
+    """A covariance in which directions that rounding has emptied have a little variance."""
+    values, vectors = np.linalg.eigh(B)
+    least = SMALLEST_EIGENVALUE * values[-1]
+    if values[0] >= least:
+        return B
+    return (vectors * np.maximum(values, least)) @ vectors.T
 
 
 def wishart_log(df: float, log_det_B: float, log_det: float, trace: float, m: int) -> float:

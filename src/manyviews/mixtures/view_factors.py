@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import wishart
 
 from ..inference.conditional_gaussian import LOG_2PI
 from .factors import (
@@ -140,8 +139,7 @@ class ViewFactors:
     def draw(self, t: int, rng: np.random.RandomState) -> tuple[Any, Any, Any]:
         """μ, W and Ψ of one stick from their factors."""
         mu = rng.multivariate_normal(self.mu[t].mean, self.mu[t].covariance)
-        A = wishart.rvs(self.A[t].df, np.linalg.inv(self.A[t].B), random_state=rng)
-        return mu, self.W[t].draw(rng), np.linalg.inv(np.reshape(A, (self.m, self.m)))
+        return mu, self.W[t].draw(rng), self.A[t].draw_inverse(rng)
 
     def _mean_spread(self) -> Float[np.ndarray, "m m"]:
         apart = np.stack([factor.mean for factor in self.mu]) - self.lam.mean
