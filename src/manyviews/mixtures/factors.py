@@ -13,7 +13,6 @@ from scipy.stats import wishart
 
 from ..inference.conditional_gaussian import LOG_2PI
 
-SMALLEST_EIGENVALUE = 1e-11  # of the largest
 GRID = np.linspace(-3.0, 14.0, 500)  # of u = log(β - m + 1)
 
 
@@ -26,7 +25,6 @@ class WishartFactor:
 
     def __post_init__(self) -> None:
         m = len(self.B)
-        self.B = well_conditioned(self.B)
         self.mean = self.df * np.linalg.inv(self.B)
         self.log_det_B = np.linalg.slogdet(self.B)[1]
         places = 0.5 * (self.df - np.arange(m))
@@ -43,15 +41,6 @@ class WishartFactor:
         """-E log q."""
         return -wishart_log(self.df, self.log_det_B, self.log_det, self.df * len(self.B),
                             len(self.B))  # fmt: skip
-
-
-def well_conditioned(B: Float[np.ndarray, "m m"]) -> Float[np.ndarray, "m m"]:
-    """A covariance in which directions that rounding has emptied have a little variance."""
-    values, vectors = np.linalg.eigh(B)
-    least = SMALLEST_EIGENVALUE * values[-1]
-    if values[0] >= least:
-        return B
-    return (vectors * np.maximum(values, least)) @ vectors.T
 
 
 def wishart_log(df: float, log_det_B: float, log_det: float, trace: float, m: int) -> float:
