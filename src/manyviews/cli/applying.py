@@ -164,7 +164,8 @@ def known_columns(model: Any, sources: list[str]) -> dict[str, list[Any]] | None
 
 def refuse_to_bury(out: Path, names: list[str], force: bool, drawn: bool = False) -> None:
     """Refuse to replace tables (or draws) of these names in a folder, unless forced."""
-    there = [out / f"{name}{'.npy' if drawn else '.csv'}" for name in names]
+    places = file_names(names)
+    there = [out / f"{places[name]}{'.npy' if drawn else '.csv'}" for name in names]
     there = [path for path in there if path.exists()]
     if there and not force:
         raise OptionError(f"{there[0]} is there already: name another folder, or give --force")
