@@ -33,7 +33,7 @@ class Samples:
 
     def take(self, chosen: np.ndarray) -> Self:
         """Some of the samples, by a mask."""
-        parts = {
+        parts: dict[str, Any] = {
             name: None if part is None else part[chosen]
             for name, part in vars(self).items()
             if name not in {"views", "sources"}
