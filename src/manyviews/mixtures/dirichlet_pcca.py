@@ -1,5 +1,6 @@
 """A Dirichlet process mixture of probabilistic CCA, by Gibbs sampling or variationally."""
 
+import sys
 import time
 import warnings
 from typing import Any, Self
@@ -285,7 +286,8 @@ class DirichletPCCA(MixtureModel):
 
         def report(done: int, n_clusters: int) -> None:
             if done % step < self.thin:
-                print(f"chain {chain}: sweep {done} of {self.n_sweeps}, {n_clusters} clusters")
+                said = f"chain {chain}: sweep {done} of {self.n_sweeps}, {n_clusters} clusters"
+                print(said, file=sys.stderr)  # as other progress; results go to stdout
 
         return report
 
