@@ -3,10 +3,15 @@
 import json
 import tomllib
 from dataclasses import asdict, dataclass, field, fields
+from datetime import date, time
 from pathlib import Path
 from typing import Any, Self
 
+from ..data.files import view_name
+from ..data.reading import Reading
 from ..errors import OptionError
+from ..options import Kind, count, instance_of, number
+from ..storage import write_text
 
 
 @dataclass
@@ -23,11 +28,17 @@ class RunOptions:
     hold_out : float
         Share of the samples held out to assess predictions.
     index : str, optional
-        The column that names the samples.
+        The column that names the samples; ``indexes`` says so for single views.
+    sep, decimal, encoding : str, optional
+        How text files are written; found out where not given.
+    na_values : list of str
+        Marks of missing values besides the usual ones.
     times, sequences, labels : str, optional
         Files (``path:column``).
     shapes : dict of str
         How to draw views.
+    levels : dict of list
+        The words that numbers stand for in views with a categorical likelihood, by VIEW:COLUMN.
     title : str, optional
     options : dict
         Parameters of the estimator.
@@ -38,11 +49,17 @@ class RunOptions:
     seed: int = 0
     hold_out: float | None = None
     index: str | None = None
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    na_values: list[str] = field(default_factory=list)
     times: str | None = None
     sequences: str | None = None
     labels: str | None = None
     title: str | None = None
+    indexes: dict[str, str] = field(default_factory=dict)
     shapes: dict[str, str] = field(default_factory=dict)
+    levels: dict[str, list[str]] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -58,14 +75,34 @@ class RunOptions:
         unknown = sorted(set(found) - known)
         if unknown:
             raise OptionError(f"{path}: unknown option {unknown[0]!r}; known are {sorted(known)}")
+        for name, value in found.items():
+            kind = KINDS[name]
+            if not kind.fits(value):
+                raise OptionError(f"{path}: {name} must be {kind.description}, got {value!r}")
         options = cls(**found)
-        if not isinstance(options.views, list) or not isinstance(options.options, dict):
-            raise OptionError(f"{path}: views must be a list of files, options a table")
         options.views = [_beside(path, source) for source in options.views]
         for name in ("times", "sequences", "labels"):
             if getattr(options, name):
                 setattr(options, name, _beside(path, getattr(options, name)))
         return options
+
+    def reading(self) -> Reading:
+        """How files are to be read."""
+        return Reading(
+            self.index, self.indexes, self.sep, self.decimal, self.encoding, tuple(self.na_values)
+        )
+
+    def categorical(self) -> dict[str, dict[str, list[str]]]:
+        """Views whose words become numbers of levels, with the levels that are known."""
+        asked = self.options.get("likelihood")
+        views = [view_name(source) for source in self.views] if asked == "categorical" else []
+        if isinstance(asked, dict):
+            views = [view for view, kind in asked.items() if kind == "categorical"]
+        found: dict[str, dict[str, list[str]]] = {view: {} for view in views}
+        for place, levels in self.levels.items():
+            view, _, column = place.partition(":")
+            found.setdefault(view, {})[column] = levels
+        return found
 
     def override(self, **given: Any) -> None:
         """Let flags that were given win over the file."""
@@ -73,6 +110,8 @@ class RunOptions:
             if isinstance(value, dict):
                 getattr(self, name).update(value)
             elif value is not None and value != []:
+                if name == "seed" and value < 0:
+                    raise OptionError(f"--seed must be at least 0, got {value}")
                 setattr(self, name, value)
 
     def write(self, path: Path) -> None:
@@ -82,7 +121,46 @@ class RunOptions:
         for name in ("times", "sequences", "labels"):
             if content[name]:
                 content[name] = _absolute(content[name])
-        path.write_text(to_toml(content), encoding="utf-8")
+        text = to_toml(content)
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as wrong:
+            raise OptionError(
+                f"{text[wrong.start - 20 : wrong.end]!r} is not text: rename the file"
+            ) from wrong
+        write_text(path, text)
+
+
+def _all_texts(values: Any) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+TEXT = instance_of(str)
+TEXTS = Kind("a table of texts", lambda v: isinstance(v, dict) and _all_texts(v.values()))
+KINDS = {
+    "views": Kind("a list of files", lambda v: isinstance(v, list) and _all_texts(v)),
+    "model": TEXT,
+    "seed": count(0),
+    "hold_out": number(0, 1, "left"),
+    "index": TEXT,
+    "sep": TEXT,
+    "decimal": TEXT,
+    "encoding": TEXT,
+    "na_values": Kind("a list of texts", lambda v: isinstance(v, list) and _all_texts(v)),
+    "times": TEXT,
+    "sequences": TEXT,
+    "labels": TEXT,
+    "title": TEXT,
+    "indexes": TEXTS,
+    "shapes": TEXTS,
+    "levels": Kind(
+        "a table of lists of texts",
+        lambda v: (
+            isinstance(v, dict) and all(isinstance(w, list) and _all_texts(w) for w in v.values())
+        ),
+    ),
+    "options": instance_of(dict),
+}
 
 
 def to_toml(content: dict[str, Any]) -> str:
@@ -113,7 +191,7 @@ def parse_assignments(pairs: list[str], what: str) -> dict[str, Any]:
 
 def _key(name: str) -> str:
     bare = name.replace("_", "").replace("-", "").isalnum() and name.isascii()
-    return name if bare else json.dumps(name)
+    return name if bare else _text(name)
 
 
 def _value(value: Any) -> str:
@@ -123,7 +201,14 @@ def _value(value: Any) -> str:
         return "[" + ", ".join(_value(v) for v in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return _text(value) if isinstance(value, str) else repr(value)
+
+
+def _text(value: str) -> str:
+    """A string as TOML has it: characters beyond the basic plane as they are, DEL not."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _beside(path: Path, source: str) -> str:

@@ -8,7 +8,15 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from ..errors import ConstantColumnWarning, DataError
+from ..errors import ConstantColumnWarning, DataError, IdentifierWarning
+from .identifiers import is_identifier, named_like_identifier
+
+LARGEST = 1e100
+"""Values beyond this, and spreads below its inverse, are refused: their squares' squares must be
+numbers, too."""
+
+FARTHEST = 1e50
+"""The same for values as scaled."""
 
 Names = Sequence[Any] | np.ndarray | pd.Index | None
 
@@ -21,7 +29,7 @@ def check_values(
     *,
     empty_rows: bool = False,
 ) -> None:
-    """Refuse infinities and, unless allowed, rows without any value."""
+    """Refuse infinities, values beyond ``LARGEST`` and, unless allowed, rows without any value."""
     infinite = np.argwhere(np.isinf(Y))
     if infinite.size:
         row, column = infinite[0]
@@ -29,6 +37,7 @@ def check_values(
             f"view {view!r} contains infinity at row {_name(rows, row)}, column "
             f"{_name(columns, column)} ({len(infinite)} infinite values in all)"
         )
+    _refuse_beyond(LARGEST, Y, view, columns, rows, "give it in larger units")
     empty = np.flatnonzero(np.isnan(Y).all(axis=1))
     if empty.size and not empty_rows:
         raise DataError(
@@ -38,14 +47,18 @@ def check_values(
 
 
 def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Names = None) -> None:
-    """Refuse columns without any value; warn of constant ones."""
+    """Refuse columns without any value, and views that vary too little; warn of constant ones."""
     empty = np.flatnonzero(np.isnan(Y).all(axis=0))
     if empty.size:
         raise DataError(
             f"column {_name(columns, empty[0])} of view {view!r} has no value at all "
             f"({empty.size} such columns): leave it out"
         )
-    constant = np.flatnonzero(np.nanmax(Y, axis=0) == np.nanmin(Y, axis=0))
+    if columns is not None:
+        warn_of_identifiers(Y, view, list(columns))
+    ranges = np.nanmax(Y, axis=0) - np.nanmin(Y, axis=0)
+    _refuse_within(1.0 / LARGEST, float(ranges.max()), view, "give it in smaller units")
+    constant = np.flatnonzero(ranges == 0.0)
     if constant.size == Y.shape[1]:
         raise DataError(f"every column of view {view!r} is constant: there is nothing to learn")
     if constant.size:
@@ -54,6 +67,61 @@ def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Name
             f"the first of them {_name(columns, constant[0])}; leave them out to silence this",
             ConstantColumnWarning,
             stacklevel=3,
+        )
+
+
+def warn_of_identifiers(Y: Float[np.ndarray, "N D"], view: str, columns: Sequence[Any]) -> None:
+    """Warn of columns that are called like the names of samples, and differ in each row."""
+    for place, column in enumerate(columns):
+        if named_like_identifier(column) and is_identifier(column, pd.Series(Y[:, place])):
+            warnings.warn(
+                f"column {column!r} of view {view!r} holds a different whole number in each row "
+                "and is fitted as data: if it names the samples, make it the index",
+                IdentifierWarning,
+                stacklevel=4,
+            )
+
+
+def check_scaled(
+    Y: Float[np.ndarray, "N D"],
+    view: str,
+    columns: Names = None,
+    rows: Names = None,
+    *,
+    training: bool = False,
+) -> None:
+    """Refuse values so far from the training data, or so near each other, that nothing is left."""
+    advice = "look at its units, or at scaling"
+    _refuse_beyond(FARTHEST, Y, view, columns, rows, advice, " standard deviations")
+    if training and Y.size:
+        widest = float((np.nanmax(Y, axis=0) - np.nanmin(Y, axis=0)).max())
+        _refuse_within(1.0 / FARTHEST, widest, view, advice)
+
+
+def _refuse_beyond(
+    most: float,
+    Y: Float[np.ndarray, "N D"],
+    view: str,
+    columns: Names,
+    rows: Names,
+    advice: str,
+    unit: str = "",
+) -> None:
+    beyond = np.argwhere(np.abs(Y) > most)
+    if beyond.size:
+        row, column = beyond[0]
+        raise DataError(
+            f"the value at row {_name(rows, row)}, column {_name(columns, column)} of view "
+            f"{view!r} is {Y[row, column]:.3g}{unit}, beyond {most:g} ({len(beyond)} such "
+            f"values): {advice}"
+        )
+
+
+def _refuse_within(least: float, widest: float, view: str, advice: str) -> None:
+    if 0.0 < widest < least:
+        raise DataError(
+            f"no column of view {view!r} varies by more than {widest:.3g}, which is less than "
+            f"{least:g}: {advice}"
         )
 
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from ..escaping import in_markup
 from .search import Stage
 
 
@@ -16,15 +17,14 @@ class ProgressBar:
     """Bound, gradient, signal-to-noise per view and time left, on one line of the terminal."""
 
     def __init__(self, stages: Sequence[Stage], n_restarts: int, view_names: Sequence[str]):
-        self.names = view_names
+        self.names = [in_markup(name) for name in view_names]
         self.before = np.cumsum([0] + [stage.iterations for stage in stages])
         self.n_restarts = n_restarts
         self.position = (0, 0, 0)
         self.bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=24),
-            TextColumn("bound {task.fields[bound]:.1f}  |grad| {task.fields[gradient]:.1e}"),
-            TextColumn("S/N {task.fields[signal]}"),
+            TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=Console(stderr=True),
@@ -32,9 +32,7 @@ class ProgressBar:
         self.task = self.bar.add_task(
             "fitting",
             total=int(self.before[-1]) * n_restarts,
-            bound=np.nan,
-            gradient=np.nan,
-            signal="-",
+            state="compiling …",
         )
 
     def update(
@@ -55,9 +53,7 @@ class ProgressBar:
             self.task,
             description=f"fitting {what}",
             completed=done + self.position[2],
-            bound=bound,
-            gradient=gradient_norm,
-            signal=signals,
+            state=f"bound {bound:.1f}  |grad| {gradient_norm:.1e}  S/N {signals}",
         )
 
     def __enter__(self) -> Self:

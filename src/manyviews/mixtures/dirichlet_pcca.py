@@ -1,5 +1,6 @@
 """A Dirichlet process mixture of probabilistic CCA, by Gibbs sampling or variationally."""
 
+import sys
 import time
 import warnings
 from typing import Any, Self
@@ -164,7 +165,7 @@ class DirichletPCCA(MixtureModel):
         NaN is missing: sampled along with everything else by Gibbs, refused by the variational
         version.
         """
-        tables, began = self._read(views), time.perf_counter()
+        tables, began = self._read(views, y), time.perf_counter()
         Y, rng = np.concatenate(tables, axis=1), check_random_state(self.random_state)
         if self.inference == "variational":
             self._fit_variational(Y, tables, rng)
@@ -285,7 +286,8 @@ class DirichletPCCA(MixtureModel):
 
         def report(done: int, n_clusters: int) -> None:
             if done % step < self.thin:
-                print(f"chain {chain}: sweep {done} of {self.n_sweeps}, {n_clusters} clusters")
+                said = f"chain {chain}: sweep {done} of {self.n_sweeps}, {n_clusters} clusters"
+                print(said, file=sys.stderr)  # as other progress; results go to stdout
 
         return report
 

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..fitted.sentences import share
 from ..inference.diagnostics import LOW_SIGNAL
 from ..plot.subject import Subject
 from .assess import LEVEL, Assessment
-from .findings import share
 
 FEW_SAMPLES = 50
-BOUNDS_APART = 0.01  # restarts that end this far apart, relative to the bound, disagree
+BOUNDS_APART = 0.01  # nats per observed value; restarts that end further apart disagree
 WIDE_OF_LEVEL = 0.07  # a coverage further from its level is reported
 
 
@@ -50,26 +50,6 @@ def _of_data(subject: Subject) -> list[Concern]:
                 "suggestions; fit again with other seeds and see what stays.",
             )
         )
-    for name, table in subject.tables.items():
-        spread = table.std(skipna=True)
-        constant = list(table.columns[(spread == 0).to_numpy()])
-        if constant:
-            found.append(
-                Concern(
-                    f"{len(constant)} columns of {name} are constant (e.g. {constant[0]}).",
-                    "They tell the model nothing; leave them out.",
-                )
-            )
-        varying = spread[spread > 0]
-        if len(varying) > 1 and varying.max() > 100 * varying.median():
-            widest = varying.idxmax()
-            found.append(
-                Concern(
-                    f"Column {widest} of {name} varies more than 100 times as much as the "
-                    "median column and dominates it.",
-                    "Use scaling='column' (or take logarithms) unless that is meant.",
-                )
-            )
     return found
 
 
@@ -95,12 +75,14 @@ def _of_fit(subject: Subject) -> list[Concern]:
                 )
             )
     bounds = np.asarray(getattr(info, "restart_bounds", ()))
-    if len(bounds) > 1 and np.ptp(bounds) > BOUNDS_APART * abs(bounds.max()):
-        near = int((bounds > bounds.max() - BOUNDS_APART * abs(bounds.max())).sum())
+    values = max(sum(int(table.notna().to_numpy().sum()) for table in subject.tables.values()), 1)
+    below = (bounds.max(initial=-np.inf) - bounds) / values
+    if len(bounds) > 1 and below.max() > BOUNDS_APART:
+        near = int((below <= BOUNDS_APART).sum())
         found.append(
             Concern(
-                f"Starts disagree: {near} of {len(bounds)} came within 1 % of the best bound "
-                f"({bounds.max():.0f}; the worst: {bounds.min():.0f}).",
+                f"Starts disagree: {near} of {len(bounds)} came within {BOUNDS_APART} nats per "
+                f"observed value of the best bound; the worst ended {below.max():.2g} below it.",
                 "There may be a still better solution: raise n_restarts.",
             )
         )
@@ -126,8 +108,8 @@ def _of_predictions(a: Assessment) -> list[Concern]:
     if explained < 0:
         found.append(
             Concern(
-                f"{a.view}: predictions are worse than the training mean "
-                f"({share(explained)} of the variance).",
+                f"{a.view}: predictions are worse than the mean of the samples held out "
+                f"(R² of a typical column: {explained:.2f}).",
                 "Do not predict this view with this model.",
             )
         )

@@ -1,6 +1,6 @@
 """Names of views at the edge: one or several of them, options by view, checks of tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ def listed(names: Names | None) -> list[str]:
     """One name or several, as a list."""
     if names is None:
         return []
+    if not isinstance(names, str | Iterable):
+        raise OptionError(f"views are named by a str or a list of them, got {names!r}")
     return [names] if isinstance(names, str) else list(names)
 
 
@@ -40,6 +42,26 @@ def known_views(found: Aligned) -> list[str]:
     """The views that have any value."""
     pairs = zip(found.names, found.tables, strict=True)
     return [name for name, table in pairs if not np.isnan(table).all()]
+
+
+def refuse_second_view(y: Any) -> None:
+    """Refuse a table in the place of targets, which a model of views has no use for.
+
+    One label per sample is let pass, as scikit-learn hands it to whatever it fits.
+    """
+    if y is None or isinstance(y, str) or not (is_table(y) or isinstance(y, dict | list | tuple)):
+        return
+    if isinstance(y, list | tuple) and not any(np.ndim(part) for part in y):
+        return
+    raise DataError(
+        "the second argument of fit is no view: give all views together, as in "
+        "fit({'first': A, 'second': B}) or fit([A, B])"
+    )
+
+
+def is_table(given: Any) -> bool:
+    """Whether something has rows and columns."""
+    return len(getattr(given, "shape", ())) > 1
 
 
 def check_views(found: Aligned, empty_rows: bool = False) -> None:
