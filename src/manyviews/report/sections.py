@@ -24,7 +24,7 @@ from ..plot import (
     traversal,
 )
 from ..plot.drawing import draw_images, picture_of
-from ..plot.latent import MANY, Group, sample_groups
+from ..plot.latent import MANY, Group, fog_of, sample_groups
 from ..plot.style import COLOURS
 from ..plot.subject import Subject
 from ..plot.traversal import grey_limits
@@ -164,6 +164,7 @@ def latent_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
         colourings = list(metadata.items())
     samples = [str(sample) for sample in subject.model.samples_]
     names, pictures = subject.labels, []
+    fogs = {pair: fog_of(subject.model, pair) for pair in pairs}
     for title, values in colourings[:MOST_LABELS]:
         groups = sample_groups(values, len(samples))
         legend = 0.9 * (1 + (len(groups) - 1) // LEGEND_ROWS) if title else 0.0
@@ -171,7 +172,7 @@ def latent_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
             pictures.append(
                 drawing(
                     lambda figure, p=pair, v=values, t=title: latent_map(
-                        subject.model, v, p, figure.subplots(), title=t or None
+                        subject.model, v, p, figure.subplots(), fogs[p], title=t or None
                     ),
                     f"Dimensions {names[pair[0]]} and {names[pair[1]]}"
                     f"{f', coloured by {title}' if title else ''}; bars are one standard "
