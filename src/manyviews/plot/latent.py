@@ -30,12 +30,19 @@ class Group(NamedTuple):
     style: dict[str, Any]
 
 
+class Fog(NamedTuple):
+    """How unsure a model is of its data over a plane of the latent space."""
+
+    spread: Float[np.ndarray, "G G"]
+    extent: tuple[float, float, float, float]
+
+
 def latent_map(
     model: Any,
     labels: ArrayLike | Sequence[Any] | None = None,
     dimensions: tuple[int, int] | None = None,
     ax: Any = None,
-    background: "bool | Fog" = True,
+    background: bool | Fog = True,
     title: str | None = None,
 ) -> "Axes":
     """Scatter the training points in two latent dimensions.
@@ -128,13 +135,6 @@ def _points(
             title=title, fontsize="small", frameon=False, loc="upper left",
             bbox_to_anchor=(1.0, 1.0), ncols=1 + (len(groups) - 1) // ROWS, handletextpad=0.3,
         )  # fmt: skip
-
-
-class Fog(NamedTuple):
-    """How unsure a model is of its data over a plane of the latent space."""
-
-    spread: Float[np.ndarray, "G G"]
-    extent: tuple[float, float, float, float]
 
 
 def fog_of(model: Any, dimensions: tuple[int, int]) -> Fog:
