@@ -72,7 +72,7 @@ def write_csv(frame: pd.DataFrame, path: str | os.PathLike[str], index: bool = T
     safe = frame.rename(index=_no_formula, columns=_no_formula)
     for place, kind in enumerate(safe.dtypes):
         if not pd.api.types.is_numeric_dtype(kind):
-            safe.isetitem(place, safe.iloc[:, place].map(_no_formula))
+            safe.isetitem(place, [_no_formula(value) for value in safe.iloc[:, place]])
     with replacing(path) as part:
         safe.to_csv(part, index=index, errors="replace")
 

@@ -84,7 +84,7 @@ def test_nothing_is_held_out_that_nobody_looks_at(run, files):
 
 
 def test_new_rows_are_read_as_the_training_data_were(run, files, tmp_path, capsys):
-    new = pd.read_csv(files / "b.csv").iloc[:3].assign(sex="f")  # one level of two
+    new = pd.read_csv(files / "b.csv").iloc[:3].assign(sex="f", group=2.5)  # of two; no data
     new.to_csv(tmp_path / "b.csv", index=False)
     arguments = ["predict", str(run), str(tmp_path / "b.csv"), "-o", str(tmp_path / "out"), "-q"]
     assert main(arguments) == 0
@@ -158,7 +158,7 @@ def test_other_models_run(name, files, tmp_path):
     if len(sources) == 2:
         arguments = ["-o", str(tmp_path / "out"), "-q"]
         assert main(["predict", str(tmp_path / "run"), sources[0], *arguments]) == 0
-        assert pd.read_csv(tmp_path / "out" / "b_std.csv", index_col=0).shape == (N, 4)
+        assert pd.read_csv(tmp_path / "out" / "b_std.csv", index_col=0).shape == (N, 6)
 
 
 def test_a_series_goes_on(tmp_path, capsys):

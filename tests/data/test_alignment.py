@@ -161,3 +161,12 @@ def test_dates_of_every_kind():
             as_when(wrong, None, [0, 1])
     with pytest.raises(DataError, match="all texts or all numbers"):
         as_when(None, [1, "1"], [0, 1])
+
+
+def test_iso_texts_are_dates():
+    texts = ["2020-01-01", "2020-01-02", "2020-01-04T12:00"]
+    seconds = as_when(pd.to_datetime(texts, format="ISO8601"), None, [0, 1, 2]).inputs
+    for times in (texts, np.array(texts), pd.Series(texts)):
+        np.testing.assert_array_equal(as_when(times, None, [0, 1, 2]).inputs, seconds)
+    with pytest.raises(DataError, match="times must be numbers or dates"):
+        as_when(["monday", "tuesday"], None, [0, 1])

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from ..checking import Check
+from ..escaping import write_csv
 from ..fitted.findings import structure
 from ..inference.checkpoint import keeping_checkpoints
 from ..report import write_report
@@ -101,7 +102,7 @@ def _fit_and_write(
         folder.write_tables(inner, **more)
     else:
         for name, table in more.items():
-            table.to_csv(folder.tables / f"{name}.csv")
+            write_csv(table, folder.tables / f"{name}.csv")
     info = getattr(fitted, "fit_info_", None)
     summary = {
         "model": type(model).__name__,

@@ -153,6 +153,12 @@ KINDS = {
     "title": TEXT,
     "indexes": TEXTS,
     "shapes": TEXTS,
+    "levels": Kind(
+        "a table of lists of texts",
+        lambda v: (
+            isinstance(v, dict) and all(isinstance(w, list) and _all_texts(w) for w in v.values())
+        ),
+    ),
     "options": instance_of(dict),
 }
 

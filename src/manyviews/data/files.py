@@ -48,7 +48,7 @@ def read_views(
     sources: Iterable[str],
     how: Reading | None = None,
     *,
-    leave_out: Iterable[tuple[Path, str]] = (),
+    leave_out: Sequence[tuple[Path | str, str]] = (),
     columns: Mapping[str, Sequence[Any]] | None = None,
     categorical: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
 ) -> Sources:
@@ -59,7 +59,7 @@ def read_views(
 
     Parameters
     ----------
-    leave_out : pairs of path and column
+    leave_out : pairs of path, or view, and column
         Columns that are no data, since they are times or labels.
     columns : dict by view, optional
         The columns of a fitted model that the views are for.
@@ -82,12 +82,13 @@ def read_views(
                 place = f"{path}, sheet {part!r}" if len(parts) > 1 else str(path)
                 table, said = _as_view(
                     table, place, view, how,
-                    {c for p, c in leave_out if p == path.resolve()},
+                    {c for p, c in leave_out if p in (path.resolve(), view)},
                     None if columns is None else columns.get(view), coded.get(view, {}),
                 )  # fmt: skip
                 found.concerns += said
                 if view in coded:
                     table, found.levels[view] = level_numbers(view, table, coded[view])
+                    found.concerns += _numbered(view, found.levels[view])
             found.views[view], found.places[view] = table, path
     _refuse_numbered(found)
     return found
@@ -149,6 +150,17 @@ def read_column(
     if column not in table:
         raise DataError(f"{path} has no column {column!r}; it has {list(table.columns)[:20]}")
     return dated(table[column])
+
+
+def _numbered(view: str, levels: Mapping[str, Sequence[str]]) -> list[Concern]:
+    """What the numbers of levels stand for."""
+    found = []
+    for column, words in levels.items():
+        numbers = ", ".join(f"{place} {word}" for place, word in enumerate(words))
+        done = f"They become numbers of levels: {numbers}."
+        what = f"Column {column!r} holds words."
+        found.append(Concern("note", view, what, len(words), done))
+    return found
 
 
 def _names_beside(table: pd.DataFrame, column: str, place: str) -> pd.Index:

@@ -40,7 +40,7 @@ def colour_labels(values: np.ndarray) -> Labels:
     """Floats get a colour scale, all else a colour per class; as :func:`plot.latent_map` does."""
     missing = pd.isna(values)
     if values.dtype.kind == "f":
-        return _on_a_scale(values, missing)
+        return _on_a_scale(values, ~np.isfinite(values))
     names, codes = np.unique(values[~missing].astype(str), return_inverse=True)
     if values.dtype.kind in "iu" and not missing.any():  # in the order of numbers
         ordered, codes = np.unique(values, return_inverse=True)

@@ -240,7 +240,8 @@ def _state_of(state: dict[str, Any], tensors: Arrays) -> State:
         part, _, rest = name.partition(".")
         parts[part][rest] = value
     place = state.pop("place")
-    found = State(place=None if place is None else Place(**place), **state, **parts)
+    found = State(place=None if place is None else Place(**place), **state)
+    found.under_way, found.best = parts["under_way"], parts["best"]
     numbers = (found.restart, found.stage, found.best_restart)
     if not all(type(n) is int and n >= 0 for n in numbers) or not isinstance(found.bounds, list):
         raise ValueError("its numbers are no places in a fit")

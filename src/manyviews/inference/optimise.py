@@ -14,7 +14,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._runtime import single_threaded_blas
+from .._runtime import refuse_fork, single_threaded_blas
 from ..errors import ConvergenceWarning, FactorisationError, FileFormatError
 from ..mappings import Outputs
 from .bound import Model, dimension_weights
@@ -65,6 +65,7 @@ def optimise(
         Converged when thirty iterations together gain less than ``tolerance`` nats per
         observed value.
     """
+    refuse_fork()
     info = FitInfo()
     began = time.perf_counter()
     best: Run | None = None

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any, Self
 
+import jax
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._runtime import refuse_fork, stranded
 from ..data import Scaling, When
 from ..errors import DataError, OptionError
 from ..fitted import Engine, Positions, Tables
@@ -24,10 +26,11 @@ from ..fitted.summary import Summary, summarise
 from ..inference.diagnostics import FitInfo
 from ..inference.search import Search, with_fields, without_fields
 from ..io import write
-from ..options import Options, check_options
+from ..options import Options, check_options, count
 from .times import forecast_times, read_times
 
 MIN_SAMPLES = 3
+DRAWS = count()
 LARGEST_BLOCK = 20_000_000  # numbers in one temporary array
 LARGEST_COVARIANCE = 5_000  # columns; beyond, one row's covariance takes 200 MB
 
@@ -214,6 +217,13 @@ class FittedModel(BaseEstimator):
 
     # ------------------------------------------------------------------ asking the engine
 
+    @property
+    def _engine(self) -> Engine:
+        """The engine, where it can be asked."""
+        if stranded() and _computes_with_jax(self.engine_):
+            refuse_fork()
+        return self.engine_
+
     def _rng(self, seed: Any) -> np.random.RandomState:
         return check_random_state(self.random_state if seed is None else seed)
 
@@ -232,7 +242,7 @@ class FittedModel(BaseEstimator):
                 raise OptionError(
                     f"{type(self).__name__} has no option {name!r} for new samples: {has}"
                 )
-        return self.engine_.infer(rows, when, wanted, **own, **(how or {}))
+        return self._engine.infer(rows, when, wanted, **own, **(how or {}))
 
     def _trained(self) -> Positions:
         """q(x) of the training samples, as the estimator's options have it."""
@@ -256,7 +266,7 @@ class FittedModel(BaseEstimator):
         size = len(self._scalings[place].scale) ** (2 if kind == "covariance" else 1)
         per_block = max(1, LARGEST_BLOCK * len(q) // (len(q.mean) * size))
         if q.weights is None or per_block >= len(q):
-            return q.mix(*self.engine_.moments(place, q, kind))
+            return q.mix(*self._engine.moments(place, q, kind))
         found = []
         for first in range(0, len(q), per_block):
             part = q.rows(slice(first, first + per_block))
@@ -272,7 +282,7 @@ class FittedModel(BaseEstimator):
         rng: np.random.RandomState,
         adjust: Sequence[Adjustment | None] = (),
     ) -> list[Float[np.ndarray, "S N D"]]:
-        found = self.engine_.draw(places, q, n_samples, rng)
+        found = self._engine.draw(places, q, at_least_one(n_samples), rng)
         for at, each in enumerate(adjust):
             found[at] = found[at] if each is None else each.values(found[at])
         return [self._scalings[p].undo(values) for p, values in zip(places, found, strict=True)]
@@ -283,7 +293,7 @@ class FittedModel(BaseEstimator):
         for name in how:
             if name not in allowed:
                 raise OptionError(f"{type(self).__name__} has no option {name!r} for densities")
-        density = self.engine_.log_density(rows, when, **{**own, **how})
+        density = self._engine.log_density(rows, when, **{**own, **how})
         for scaling, table in zip(self._scalings, rows, strict=True):
             density = density - _jacobian(scaling, table)
         return density
@@ -308,6 +318,7 @@ class FittedModel(BaseEstimator):
         """Where new samples come from: the prior, or the posteriors of training samples."""
         if latent not in {"prior", "posterior"}:
             raise OptionError(f"latent must be 'prior' or 'posterior', got {latent!r}")
+        at_least_one(n_samples)
         if latent == "prior":
             return self.engine_.prior(n_samples)
         q = self._trained()
@@ -327,7 +338,7 @@ class FittedModel(BaseEstimator):
     ) -> tuple[Float[np.ndarray, "n Q"], Float[np.ndarray, "n Q"]]:
         """Mean and std of the latent path at other times of a training sequence."""
         check_is_fitted(self)
-        q = self.engine_.ahead(forecast_times(times, sequence, self.when_))
+        q = self._engine.ahead(forecast_times(times, sequence, self.when_))
         return q.mean, q.std
 
     def _forecast(
@@ -340,13 +351,28 @@ class FittedModel(BaseEstimator):
         rng = self._rng(seed)
         if n_samples is None:
             kind: Spread = "variance" if std else None
-            found = [self.engine_.forecast(place, when, kind, rng) for place in places]
+            found = [self._engine.forecast(place, when, kind, rng) for place in places]
             return [in_units(self._scalings[p], *f) for p, f in zip(places, found, strict=True)]
         refuse_both(std, False)
-        x = self.engine_.paths(when, n_samples, rng)
+        x = self._engine.paths(when, at_least_one(n_samples), rng)
         flat = Positions.known(x.reshape(-1, x.shape[-1]))
         drawn = self._draws(places, flat, 1, rng)
         return [values[0].reshape(*x.shape[:2], -1) for values in drawn]
+
+    # ------------------------------------------------------------------ from a file
+
+    def _incoherence(self) -> str:
+        """Why the parts of a model from a file do not belong together; empty if they do."""
+        data, scalings = self.engine_.data, self._scalings
+        if len(data) != len(scalings):
+            return f"it has {len(scalings)} scalings for {len(data)} tables"
+        for table, scaling in zip(data, scalings, strict=True):
+            n_columns = len(scaling.scale)
+            if table.ndim != 2 or len(table) != len(self.samples_) or table.shape[1] < n_columns:
+                return f"one of its tables has the shape {table.shape}"
+            if len(scaling.centre) != n_columns or not (scaling.scale > 0).all():
+                return "one of its scales is not positive"
+        return ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -359,6 +385,11 @@ def _jacobian(scaling: Scaling, table: Float[np.ndarray, "N _"]) -> Float[np.nda
     return scaling.log_jacobian(table[:, : len(scaling.scale)])
 
 
+def _computes_with_jax(engine: Engine) -> bool:
+    """Engines of NumPy arrays do not."""
+    return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(vars(engine)))
+
+
 def in_units(scaling: Scaling, mean: np.ndarray, spread: np.ndarray | None) -> Any:
     """The mean, or mean and std, or mean and covariance, in the units of the data."""
     if spread is None:
@@ -366,6 +397,13 @@ def in_units(scaling: Scaling, mean: np.ndarray, spread: np.ndarray | None) -> A
     if spread.ndim == 3:
         return scaling.undo(mean), scaling.undo_covariance(spread)
     return scaling.undo(mean), scaling.undo_std(np.sqrt(spread))
+
+
+def at_least_one(n_samples: Any) -> int:
+    """A number of draws, checked."""
+    if not DRAWS.fits(n_samples):
+        raise OptionError(f"n_samples must be {DRAWS.description}, got {n_samples!r}")
+    return int(n_samples)
 
 
 def refuse_both(std: bool, cov: bool) -> None:

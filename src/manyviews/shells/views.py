@@ -19,6 +19,7 @@ from ..data import (
     as_views,
     as_when,
     check_overlap,
+    check_scaled,
     check_training_columns,
     match_views,
 )
@@ -151,7 +152,7 @@ class ViewsModel(FittedModel):
         :func:`manyviews.fitted.explain.variance_explained` for the definition.
         """
         check_is_fitted(self)
-        found = [variance_explained(self.engine_, k, kind) for k in range(len(self.view_names_))]
+        found = [variance_explained(self._engine, k, kind) for k in range(len(self.view_names_))]
         columns = [*range(len(found[0][0])), "total"]
         rows = [[*shares, total] for shares, total in found]
         return pd.DataFrame(rows, index=list(self.view_names_), columns=columns)
@@ -203,7 +204,7 @@ class ViewsModel(FittedModel):
         check_is_fitted(self)
         chosen = [self._dimension(d) for d in dimensions]
         places = range(len(self.view_names_))
-        shares = [variance_explained_by(self.engine_, place, chosen) for place in places]
+        shares = [variance_explained_by(self._engine, place, chosen) for place in places]
         return pd.Series(shares, index=list(self.view_names_))
 
     def sensitivity(self, view: str, signed: bool = False) -> pd.DataFrame:
@@ -215,7 +216,7 @@ class ViewsModel(FittedModel):
         """
         check_is_fitted(self)
         (place,) = self._places(view)
-        moves = mean_slopes(self.engine_, place) if signed else self.engine_.slopes(place)
+        moves = mean_slopes(self._engine, place) if signed else self._engine.slopes(place)
         scaled = moves * self.scalings_[place].scale[:, None]
         return pd.DataFrame(scaled, index=self.columns_[place])
 
@@ -301,7 +302,7 @@ class ViewsModel(FittedModel):
         new = self._new(views, times, sequences)
         (place,) = self._places(target)
         q, (adjust,) = self._asked(new, [place], how)
-        found = self.engine_.quantiles(place, q, list(probabilities), self._rng(random_state))
+        found = self._engine.quantiles(place, q, list(probabilities), self._rng(random_state))
         return self.scalings_[place].undo(found if adjust is None else adjust.values(found))
 
     def predict_proba(
@@ -391,7 +392,7 @@ class ViewsModel(FittedModel):
         filled, stds = {}, {}
         for place, (name, table) in enumerate(zip(found.names, found.tables, strict=True)):
             table = table[:, : len(self.columns_[place])]  # not what came beside it
-            mean, std = in_units(self.scalings_[place], *self.engine_.fill(place, scaled, q))
+            mean, std = in_units(self.scalings_[place], *self._engine.fill(place, scaled, q))
             missing = np.isnan(table)
             filled[name] = self._like(found, name, np.where(missing, mean, table))
             stds[name] = self._like(found, name, np.where(missing, std, 0.0))
@@ -542,6 +543,15 @@ class ViewsModel(FittedModel):
             n_samples, view, latent="posterior", fixed=fixed, random_state=random_state
         )
 
+    def _incoherence(self) -> str:
+        n_views = len(self.engine_.data)
+        if not len(self.view_names_) == len(self.columns_) == n_views:
+            return f"it names {len(self.view_names_)} views of {n_views}"
+        sizes = [len(scaling.scale) for scaling in self.scalings_]
+        if [len(columns) for columns in self.columns_] != sizes:
+            return "it does not name every column"
+        return super()._incoherence()
+
     # ------------------------------------------------------------------ what transform returns
 
     def set_output(self, *, transform: str | None = None) -> Self:
@@ -597,7 +607,7 @@ class ViewsModel(FittedModel):
             Scaling.fit(table[:, : len(columns)], choice)
             for table, columns, choice in zip(found.tables, found.columns, choices, strict=True)
         )
-        return self._scaled(found)
+        return self._scaled(found, training=True)
 
     def _scaling_choices(self) -> list[Any]:
         """How each view is scaled."""
@@ -619,13 +629,15 @@ class ViewsModel(FittedModel):
         check_views(found, empty_rows=when is not None)
         return NewSamples(found, self._scaled(found), when)
 
-    def _scaled(self, found: Aligned) -> list[Float[np.ndarray, "N _"]]:
-        parts = zip(self.scalings_, found.tables, found.columns, strict=True)
-        return [
-            np.concatenate([scaling.apply(table[:, :D]), table[:, D:]], axis=1)
-            for scaling, table, columns in parts
-            for D in [len(columns)]
-        ]
+    def _scaled(self, found: Aligned, training: bool = False) -> list[Float[np.ndarray, "N _"]]:
+        scaled = []
+        parts = zip(self.scalings_, found.names, found.tables, found.columns, strict=True)
+        for scaling, name, table, columns in parts:
+            own, beside = np.split(table, [len(columns)], axis=1)
+            values = scaling.apply(own)
+            check_scaled(values, name, columns, found.samples, training=training)
+            scaled.append(np.concatenate([values, beside], axis=1))
+        return scaled
 
     def _training_views(self) -> Aligned:
         """The training views as they came, from what is kept of them."""
