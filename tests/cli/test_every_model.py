@@ -39,7 +39,10 @@ def asked(arguments, capsys):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param(m, marks=pytest.mark.long if m in GAUSSIAN_PROCESSES else ()) for m in MODELS],
+)
 def test_every_command_takes_every_model(model, files, tmp_path, capsys, monkeypatch):
     several = MODELS[model].several_views
     views = [files / "first.csv", files / "second.csv"][: 1 + several]
