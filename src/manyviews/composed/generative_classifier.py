@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ..data import check_values
+from ..data import check_values, numbers_only
 from ..errors import ConstantColumnWarning, DataError, OptionError
 from ..io import register_record, write
 from ..shells.fitted_model import MIN_SAMPLES
@@ -238,7 +238,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         write(path, self)
 
     def _read(self, X: Any, reset: bool) -> Float[np.ndarray, "N D"]:
-        table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        with numbers_only(X, "X"):
+            table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         rows = X.index if isinstance(X, pd.DataFrame) else None
         check_values(table, "X", getattr(self, "feature_names_in_", None), rows)
         return table

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ..data import as_views, is_mudata
+from ..data import as_views, is_mudata, numbers_only
 from ..errors import DataError, OptionError
 from ..io import register_record, write
 from ..shells.views import Modes
@@ -183,7 +183,8 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         named = isinstance(X, Mapping) and not issparse(X)
         if tables or named or is_mudata(X):
             return X
-        table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        with numbers_only(X, "X"):
+            table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         return {"X": pd.DataFrame(table, index=X.index) if isinstance(X, pd.DataFrame) else table}
 
     def _encode(self, y: Any, n_samples: int) -> Float[np.ndarray, "N C"]:
