@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from ..data import check_values, numbers_only
 from ..errors import ConstantColumnWarning, DataError, OptionError
+from ..inference.checkpoint import keeping_checkpoints
 from ..io import register_record, write
 from ..shells.fitted_model import MIN_SAMPLES
 from ..variational import BayesianGPLVM
@@ -107,6 +108,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise DataError("the labels hold 1 class: a classifier needs two or more")
         self.log_priors_ = np.log(self._class_priors(code))
+        with keeping_checkpoints():
+            self._fit_and_calibrate(table, code)
+        return self
+
+    def _fit_and_calibrate(self, table: Float[np.ndarray, "N D"], code: np.ndarray) -> None:
         self.models_ = self._fit_models(table, code)
         self.powers_ = DensityPowers.none(len(self.classes_))
         held_out = np.arange(len(table))
@@ -119,7 +125,6 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if self.reject_share > 0:
             total = logsumexp(densities + self.log_priors_, axis=1)
             self.threshold_ = float(np.quantile(total, self.reject_share))
-        return self
 
     def _fit_models(self, table: Float[np.ndarray, "N D"], code: np.ndarray) -> list[Any]:
         parts = [table[code == place] for place in range(len(self.classes_))]
