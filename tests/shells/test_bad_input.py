@@ -22,6 +22,8 @@ from manyviews import (
     points,
 )
 from manyviews.errors import ForkError, ManyviewsError
+from manyviews.shells.fitted_model import at_least_one
+from manyviews.shells.naming import listed
 
 BRIEF = Search(max_iter=5, n_restarts=1)
 QUICK = {"n_inducing": 6, "search": BRIEF, "signal_check": "off", "random_state": 0}
@@ -206,10 +208,9 @@ def assert_in_words(error):
     ("ask", "words"),
     [
         (lambda mrd: mrd.predict({"odd": GOOD}, "good", n_samples=0), "n_samples must be"),
-        (lambda mrd: mrd.predict({"odd": GOOD}, "good", n_samples=2.5), "n_samples must be"),
         (lambda mrd: mrd.sample(0), "n_samples must be"),
-        (lambda mrd: mrd.predict({"odd": GOOD}, 5), "views are named by a str"),
-        (lambda mrd: mrd.predict({"odd": GOOD}, [5]), "there is no view 5"),
+        (lambda mrd: at_least_one(2.5), "n_samples must be an int of at least 1, got 2.5"),
+        (lambda mrd: listed(5), "views are named by a str or a list of them, got 5"),
         (lambda mrd: mrd.predict({"odd": 1e90 * GOOD}, "good"), "standard deviations"),
     ],
 )
