@@ -363,6 +363,8 @@ class FittedModel(BaseEstimator):
 
     def _incoherence(self) -> str:
         """Why the parts of a model from a file do not belong together; empty if they do."""
+        if "engine_" not in vars(self):  # options of a model, not a model
+            return ""
         data, scalings = self.engine_.data, self._scalings
         if len(data) != len(scalings):
             return f"it has {len(scalings)} scalings for {len(data)} tables"
