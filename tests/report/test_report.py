@@ -133,6 +133,17 @@ def test_starts_are_compared_per_value_and_in_one_unit(halves):
         info.restart_bounds = kept
 
 
+def test_a_mark_for_missing_values_is_a_concern(halves):
+    from manyviews import check
+
+    model, _ = halves
+    tables = model.training_data()
+    tables["left"].iloc[3, 2] = -999.0
+    raised = concerns(Subject(model), [], look=check(tables))
+    assert any(c.what.startswith("left: -999 in column 2 looks like a mark") for c in raised)
+    assert all(c.advice for c in raised)
+
+
 def test_report_is_one_page_without_the_network(halves, tmp_path):
     model, new = halves
     colours = pd.DataFrame({"batch": ["a", "b"] * 40}, index=model.samples_)

@@ -74,19 +74,16 @@ def look_section(found: Check) -> str:
     parts = [table(figures)]
     if len(found.overlap) > 2:
         parts.append(details("Samples in common", table(found.overlap)))
-    entries = []
-    for concern in found.concerns:
-        where = "" if concern.view is None else f" {in_html(concern.view)}:"
+    notes = []
+    for concern in found.of("note"):
+        where = "" if concern.view is None else f"<b>{in_html(concern.view)}</b>: "
         more = " ".join(part for part in (concern.done, concern.advice) if part)
-        entries.append(
-            f"<b>{in_html(concern.severity)}</b>{where} {_text(concern.what)} "
-            f"<span class='advice'>{_text(more)}</span>"
-        )
-    first = [e for e, c in zip(entries, found.concerns, strict=True) if c.severity != "note"]
-    rest = [e for e, c in zip(entries, found.concerns, strict=True) if c.severity == "note"]
-    parts += [items(first, "notes")] if first else []
-    parts += [details(count_of(len(rest), "note"), items(rest, "notes"))] if rest else []
-    lead = "The tables as the model took them: what there is, what is odd, what was done about it."
+        notes.append(f"{where}{_text(concern.what)} <span class='advice'>{_text(more)}</span>")
+    parts += [details(count_of(len(notes), "note"), items(notes, "notes"))] if notes else []
+    lead = (
+        "The tables as the model took them, and what was done about what is odd; warnings are "
+        "among the concerns."
+    )
     return section("A look at the data", *parts, lead=lead)
 
 
