@@ -103,7 +103,8 @@ def relevance_section(subject: Subject) -> str:
     names = dict(enumerate(subject.labels))
     longest = max(map(len, names.values()))
     wide = max(5.2, 2.2 + 0.46 * subject.latent.shape[1])
-    size = (min(wide, 11.0), 1.5 + 0.36 * len(subject.names) + (0.4 if longest > 6 else 0.0))
+    letters = 0.05 * longest if longest > 6 else 0.0  # of names that are turned
+    size = (min(wide, 11.0), 1.9 + 0.36 * len(subject.names) + letters)
     explained = subject.explained().rename(columns=names)
     weights = subject.relevance.rename(columns=names)
     maps = [
@@ -199,7 +200,7 @@ def associations_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
     dimensions = subject.active() or [0]
     size = (
         min(max(5.2, 2.6 + 0.55 * len(dimensions)), 11.0),
-        1.3 + 0.36 * len(metadata) + (0.4 if max(len(names[d]) for d in dimensions) > 6 else 0.0),
+        1.7 + 0.36 * len(metadata) + 0.05 * max(len(names[d]) for d in dimensions),
     )
     picture = drawing(
         lambda figure: association_map(subject, metadata, figure.subplots()),
