@@ -152,7 +152,7 @@ def _explained(subject: Subject) -> str:
     return drawing(
         lambda figure: relevance_map(explained, figure.subplots(), "variance explained"),
         "Variance explained: what is lost of a view when a dimension is not known, and the total",
-        (wide, 1.6 + 0.36 * len(explained)),
+        (wide, 1.9 + 0.36 * len(explained)),
     )
 
 
