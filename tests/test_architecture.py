@@ -12,7 +12,8 @@ from manyviews.shells import TableModel, ViewsModel
 
 SOURCE = Path(manyviews.__file__).parent
 ORDER = [
-    {"errors", "_runtime"},
+    {"errors"},
+    {"_runtime"},
     {"_optional", "options", "schema", "storage"},
     {"escaping", "encoding"},
     {"io"},

@@ -9,8 +9,12 @@ import jax
 import numpy as np
 from jaxtyping import jaxtyped
 
-HOLES = {"data", "FitInfo"}
-"""Fields, and records, that may hold NaN: what was not observed, and what was not noted."""
+FINITE = {
+    "Scaling", "Parameter", "Gaussian", "GPPosterior", "PointPosterior", "CollaborativePosterior",
+    "StochasticPosterior", "IndependentNoise", "CorrelatedNoise", "LinearProjection",
+    "KernelProjection",
+}  # fmt: skip
+"""Records that predictions are computed from; in others NaN may mean what is not known."""
 
 
 def misfit(kind: type, fields: Mapping[str, Any]) -> str:
@@ -21,7 +25,7 @@ def misfit(kind: type, fields: Mapping[str, Any]) -> str:
             if not fits(value, hints.get(name, Any)):
                 return f"{name} is not as expected"
     for name, value in fields.items():
-        if name not in HOLES and kind.__name__ not in HOLES and not _finite(value):
+        if kind.__name__ in FINITE and not _finite(value):
             return f"{name} is not finite"
     return ""
 

@@ -62,7 +62,7 @@ def test_every_command_takes_every_model(model, files, tmp_path, capsys, monkeyp
     out = ["-o", tmp_path / "out"]
 
     latent = asked(["transform", run, *new, *out], capsys) if model != "classifier" else None
-    assert latent is None or pd.read_csv(latent["files"]["latent"]).shape == (4, 3)
+    assert latent is None or len(pd.read_csv(latent["files"]["latent"])) == 4
 
     told = asked(["predict", run, *new, *out], capsys)["files"]
     wanted = {"classes"} if model == "classifier" else {"second", "second_std"}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn import decomposition
 
+from manyviews.linear import FactorAnalysis
 from manyviews.linear.closed_form import (
     balanced,
     canonical_directions,
@@ -72,6 +73,15 @@ def test_factor_analysis_by_em_ends_where_scikit_learn_does(rng):
     found = expectation_maximisation([Y], start, max_iter=1500, tol=1e-9)
     assert_monotone(found.trace)
     assert found.trace[-1] == pytest.approx(theirs.score(Y) * 400, abs=0.1)
+
+
+@pytest.mark.parametrize("noise", [0.3, 0.0])
+def test_the_trace_of_factor_analysis_climbs_to_its_end(noise, rng):
+    Y = rng.normal(size=(15, 1)) @ rng.normal(size=(1, 5)) + 0.3 * rng.normal(size=(15, 5))
+    Y[:, 1] = Y[:, 0] + noise * Y[:, 1]  # without noise, a column that a factor explains
+    model = FactorAnalysis(2).fit(Y)
+    assert_monotone(model.fit_info_.bound_trace)
+    assert model.score_samples(Y).sum() == pytest.approx(model.lower_bound_, rel=1e-9)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.4])

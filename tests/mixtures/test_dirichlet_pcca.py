@@ -195,6 +195,19 @@ def test_variational_finds_the_clusters_and_never_lowers_its_bound(varied):
         model.diagnostics()
 
 
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+@pytest.mark.parametrize("kind", ["rank one", "duplicated columns"])
+def test_views_of_low_rank_are_fitted(kind, rng):
+    wide = rng.normal(size=(20, 2))
+    a = wide[:, :1] * [1.0, 2.0, 3.0] if kind == "rank one" else np.hstack([wide, wide])
+    options = {"inference": "variational", "max_clusters": 3, "n_restarts": 1, "max_iter": 40}
+    model = DirichletPCCA(1, random_state=0, **options).fit({"a": a, "b": wide + 0.1})
+    assert np.diff(model.fit_info_.bound_trace).min() > -1e-6
+    mean, std = model.predict({"b": wide + 0.1}, "a", return_std=True)
+    assert np.isfinite(mean).all()
+    assert (std > 0).all()
+
+
 def test_every_factor_is_at_a_maximum_of_the_bound():
     """Any change of any factor of a converged fit lowers the bound."""
     views, _ = two_clusters(80)
