@@ -19,10 +19,10 @@ from .linear_gaussian import LinearGaussian, independent
 
 @register_record
 class FactorAnalysis(LinearTable):
-    """Common factors of the columns: y = W x + μ + e, e ~ N(0, diag ψ).
+    """Factor analysis: y = W x + μ + e, x ~ N(0, I), e ~ N(0, diag ψ).
 
-    Complete data go to scikit-learn's ``FactorAnalysis``; data with missing values to EM,
-    which maximises the exact likelihood of what is observed.
+    Complete data are fitted by scikit-learn's ``FactorAnalysis``, data with missing values by EM on
+    the exact likelihood of the observed values.
 
     Parameters
     ----------

@@ -52,7 +52,8 @@ def compare(
     targets : str or list of str, optional
         Views to predict, each from all others. Default: every view.
     folds : int or array-like of int, default=5
-        How many, shuffled, groups and sequences whole; or the fold of every sample.
+        Number of folds of shuffled samples, with groups and sequences whole; or the fold of every
+        sample.
     reference : str, default="ridge"
         The method that all others are compared with, in pairs, fold by fold.
     times, sequences, groups
@@ -61,9 +62,11 @@ def compare(
         A folder for results, one JSON file per method and fold. A later call with the same data and
         options reads them instead of fitting again.
     n_jobs : int, optional
-        Processes that work on methods and folds side by side.
+        Number of processes that work on methods and folds in parallel.
     random_state : int, default=0
+        Seed of the folds.
     verbose : int, default=0
+        1 shows progress.
 
     Returns
     -------
