@@ -71,13 +71,13 @@ class FittedModel(BaseEstimator):
 
     @property
     def latent_mean_(self) -> Float[np.ndarray, "N Q"]:
-        """Latent means of the training samples."""
+        """Posterior means of the training samples' latent positions."""
         check_is_fitted(self, "engine_")
         return self.engine_.positions.likeliest().mean
 
     @property
     def latent_std_(self) -> Float[np.ndarray, "N Q"]:
-        """Standard deviations of the training samples' latent positions."""
+        """Posterior standard deviations of the training samples' latent positions."""
         check_is_fitted(self, "engine_")
         return self.engine_.positions.likeliest().std
 
