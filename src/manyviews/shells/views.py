@@ -255,7 +255,7 @@ class ViewsModel(FittedModel):
     def predict_proba(
         self, views: Any, target: str, *, times: Any = None, sequences: Any = None, **how: Any
     ) -> dict[Any, pd.DataFrame]:
-        """Predict probabilities of the levels of a view, one table (samples x levels) per column."""
+        """Predict probabilities of the levels of a view: a table (samples x levels) by column."""
         new = self._new(views, times, sequences)
         (place,) = self._places(target)
         q = self._infer(new.scaled, new.when, [place], how)
