@@ -58,24 +58,32 @@ def film(address: str) -> list[Image.Image]:
     frames = []
     for angle in np.linspace(0, 2 * np.pi, FRAMES, endpoint=False):
         x, y = 0.22 * width * np.cos(angle), 0.25 * height * np.sin(2 * angle)
-        ActionChains(browser, duration=0).move_to_element_with_offset(box, round(x), round(y)).perform()
+        ActionChains(browser, duration=0).move_to_element_with_offset(
+            box, round(x), round(y)
+        ).perform()
         time.sleep(0.7)
         shot = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
         pointer(shot, box, x, y)
-        shot = shot.resize((SHOWN, round(SHOWN * shot.height / shot.width)), Image.Resampling.LANCZOS)
+        shot = shot.resize(
+            (SHOWN, round(SHOWN * shot.height / shot.width)), Image.Resampling.LANCZOS
+        )
         frames.append(shot.quantize(64, dither=Image.Dither.NONE))
     browser.quit()
     return frames
 
 
-def pointer(shot: Image.Image, box: "webdriver.remote.webelement.WebElement", x: float, y: float) -> None:
+def pointer(
+    shot: Image.Image, box: "webdriver.remote.webelement.WebElement", x: float, y: float
+) -> None:
     """Draw the pointer, which screenshots lack."""
     from PIL import ImageDraw
 
     cx = box.location["x"] + box.size["width"] / 2 + x
     cy = box.location["y"] + box.size["height"] / 2 + y
     arrow = [(0, 0), (0, 17), (4, 13), (7, 19), (10, 18), (7, 12), (12, 12)]
-    ImageDraw.Draw(shot).polygon([(cx + a, cy + b) for a, b in arrow], fill="black", outline="white")
+    ImageDraw.Draw(shot).polygon(
+        [(cx + a, cy + b) for a, b in arrow], fill="black", outline="white"
+    )
 
 
 if __name__ == "__main__":

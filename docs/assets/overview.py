@@ -59,7 +59,7 @@ def main() -> None:
         two_halves(axes[3], given[i], guess[i], x, -11.5)
         half(axes[3], error[i], x, -20.0, cmap="Oranges", vmax=float(std.to_numpy().max()))
     for y, word in ((0.0, "true"), (-11.5, "upper half given,\nlower predicted"), (-18.0, "± std")):
-        axes[3].text(-1, y - (0 if word == "± std" else 0), word, ha="right", va="center")
+        axes[3].text(-1, y, word, ha="right", va="center")
     axes[3].set_title("One table from the other")
     for ax in (axes[0], axes[3]):
         ax.set_axis_off()
@@ -78,7 +78,9 @@ def two_halves(ax: Any, upper: np.ndarray, lower: np.ndarray, x: float, y: float
     half(ax, lower, x, y - 4.4)
 
 
-def half(ax: Any, pixels: np.ndarray, x: float, y: float, cmap: str = "Greys", vmax: float = 16.0) -> None:
+def half(
+    ax: Any, pixels: np.ndarray, x: float, y: float, cmap: str = "Greys", vmax: float = 16.0
+) -> None:
     """Half a digit, its lower left corner at x, y, in a thin frame."""
     ax.imshow(pixels.reshape(HALF), extent=(x, x + 8, y, y + 4), cmap=cmap, vmin=0.0, vmax=vmax)
     ax.add_patch(mpl.patches.Rectangle((x, y), 8, 4, fill=False, edgecolor="0.6", linewidth=0.7))

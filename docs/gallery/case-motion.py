@@ -23,7 +23,9 @@ def limb(start, angles, lengths):
     """Joints of a limb from the angles of its bones to the vertical."""
     joints = [start]
     for angle, length in zip(angles, lengths):
-        joints.append(joints[-1] + length * np.stack([np.sin(angle), 0 * angle, -np.cos(angle)], axis=1))
+        joints.append(
+            joints[-1] + length * np.stack([np.sin(angle), 0 * angle, -np.cos(angle)], axis=1)
+        )
     return joints[1:]
 
 
@@ -40,14 +42,23 @@ def walk(pace, n_frames, seed):
         swing = np.sin(phase + lag)
         bend = 0.5 * (1 + np.cos(phase + lag + 0.6)) ** 2 / 2
         hip = np.stack([0 * t, place + 0 * t, height], axis=1)
-        shoulder = np.stack([0.03 * np.sin(phase + lag + np.pi), 2 * place + 0 * t, height + 0.45], axis=1)
-        knee, ankle, toe = limb(hip, [stride * swing, stride * swing - bend, 1.4 - bend + 0.3 * swing],
-                                [0.42, 0.41, 0.15])
-        elbow, wrist = limb(shoulder, [-0.6 * stride * swing, 0.35 - 0.9 * stride * swing], [0.3, 0.25])
+        shoulder = np.stack(
+            [0.03 * np.sin(phase + lag + np.pi), 2 * place + 0 * t, height + 0.45], axis=1
+        )
+        knee, ankle, toe = limb(
+            hip,
+            [stride * swing, stride * swing - bend, 1.4 - bend + 0.3 * swing],
+            [0.42, 0.41, 0.15],
+        )
+        elbow, wrist = limb(
+            shoulder, [-0.6 * stride * swing, 0.35 - 0.9 * stride * swing], [0.3, 0.25]
+        )
         for name, joint in dict(shoulder=shoulder, elbow=elbow, wrist=wrist, hip=hip, knee=knee,
                                 ankle=ankle, toe=toe).items():  # fmt: skip
             marks[f"{name} {side}"] = joint
-    table = {f"{name}_{axis}": xyz[:, i] for name, xyz in marks.items() for i, axis in enumerate("xyz")}
+    table = {
+        f"{name}_{axis}": xyz[:, i] for name, xyz in marks.items() for i, axis in enumerate("xyz")
+    }
     return pd.DataFrame(table) + 0.005 * rng.normal(size=(n_frames, 3 * len(marks)))
 
 
@@ -72,7 +83,9 @@ hidden[20:40] = True
 new = parts(truth)
 new["legs"] = new["legs"].mask(np.broadcast_to(hidden[:, None], new["legs"].shape))
 
-model = MRD(5, n_inducing=30, scaling="view", search=Search(n_restarts=1, max_iter=150), random_state=0)
+model = MRD(
+    5, n_inducing=30, scaling="view", search=Search(n_restarts=1, max_iter=150), random_state=0
+)
 model.fit(train, times=times, sequences=who)
 model.variance_explained().round(2)
 
@@ -102,15 +115,25 @@ pd.Series(errors, name="error per coordinate, mm").to_frame()
 #
 # The body from the side, every fifth hidden frame: the true legs in grey, the filled ones in colour.
 
-BONES = [("hip", "knee"), ("knee", "ankle"), ("ankle", "toe"), ("shoulder", "elbow"), ("elbow", "wrist"), ("shoulder", "hip")]
+BONES = [
+    ("hip", "knee"),
+    ("knee", "ankle"),
+    ("ankle", "toe"),
+    ("shoulder", "elbow"),
+    ("elbow", "wrist"),
+    ("shoulder", "hip"),
+]
 
 
 def draw(ax, body, **style):
     """The bones of one frame, seen from the side."""
     for a, b in BONES:
         for side in SIDES:
-            ax.plot([body[f"{a} {side}_x"], body[f"{b} {side}_x"]],
-                    [body[f"{a} {side}_z"], body[f"{b} {side}_z"]], **style)
+            ax.plot(
+                [body[f"{a} {side}_x"], body[f"{b} {side}_x"]],
+                [body[f"{a} {side}_z"], body[f"{b} {side}_z"]],
+                **style,
+            )
 
 
 made = pd.concat([filled["upper body"], filled["legs"]], axis=1)

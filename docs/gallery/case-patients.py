@@ -26,7 +26,9 @@ from sklearn.datasets import load_diabetes
 from manyviews import MRD, Search, plot
 
 data = load_diabetes(as_frame=True, scaled=False)
-names = dict(s1="cholesterol", s2="LDL", s3="HDL", s4="chol/HDL", s5="log triglycerides", s6="glucose")
+names = dict(
+    s1="cholesterol", s2="LDL", s3="HDL", s4="chol/HDL", s5="log triglycerides", s6="glucose"
+)
 exam = data.data[["age", "sex", "bmi", "bp"]]
 blood = data.data[list(names)].rename(columns=names)
 outcome = data.target.to_frame("progression")

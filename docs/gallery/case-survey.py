@@ -23,7 +23,9 @@ asked = ["parliament", "courts", "police", "press", "banks", "science", "schools
 done = ["votes", "gives", "volunteers", "petitions", "protests", "boycotts"]
 leaning = np.outer(trust, rng.uniform(0.8, 1.6, 8)) + np.outer(energy, rng.normal(size=8) * 0.4)
 level = 1 + (leaning[..., None] + rng.logistic(size=(N, 8, 1)) > [-2, -0.7, 0.7, 2]).sum(axis=2)
-will = np.outer(trust, [1.6, 1.2, 0.8, 0.3, 0.0, 0.2]) + np.outer(energy, [0.3, 0.4, 0.9, 1.2, 1.4, 1.1])
+will = np.outer(trust, [1.6, 1.2, 0.8, 0.3, 0.0, 0.2]) + np.outer(
+    energy, [0.3, 0.4, 0.9, 1.2, 1.4, 1.1]
+)
 acts = (rng.random((N, 6)) < 1 / (1 + np.exp(-will))).astype(float)
 truth = pd.Series(acts.mean(axis=0), done)  # what a full answer would have given
 
@@ -64,7 +66,9 @@ true_level = pd.Series(level[gaps, 1].astype(float), chances.index)
 loss = -np.log([chances.loc[i, v] for i, v in true_level.items()])
 base = attitudes["courts"].value_counts(normalize=True)
 base_loss = -np.log([base[v] for v in true_level])
-print(f"log loss, model                          {loss.mean():.2f} ± {loss.std() / len(loss) ** 0.5:.2f}")
+print(
+    f"log loss, model                          {loss.mean():.2f} ± {loss.std() / len(loss) ** 0.5:.2f}"
+)
 print(f"log loss, shares among those who answer  {base_loss.mean():.2f}")
 
 # %%
@@ -73,9 +77,7 @@ print(f"log loss, shares among those who answer  {base_loss.mean():.2f}")
 # Those who skipped the second part are drawn 500 times, given their attitudes. Each draw completes the table and gives a share;
 # the standard error adds the sampling error of 400 people.
 
-draws = model.predict(
-    {"attitudes": attitudes[skipped]}, "behaviour", n_samples=500, random_state=0
-)
+draws = model.predict({"attitudes": attitudes[skipped]}, "behaviour", n_samples=500, random_state=0)
 draws = np.asarray(draws)
 shares = (acts[~skipped].sum(axis=0) + draws.sum(axis=1)) / N
 answered = behaviour[~skipped]
@@ -92,8 +94,13 @@ found
 figure, ax = plt.subplots(figsize=(9, 3.2))
 place = np.arange(6)
 ax.plot(place - 0.12, found["those who answered"], "s", label="those who answered")
-ax.errorbar(place, found["everybody, by the model"], yerr=1.96 * found["± (of the draws)"], fmt="o",
-            label="everybody, by the model (± 1.96)")
+ax.errorbar(
+    place,
+    found["everybody, by the model"],
+    yerr=1.96 * found["± (of the draws)"],
+    fmt="o",
+    label="everybody, by the model (± 1.96)",
+)
 ax.plot(place + 0.12, truth, "k_", markersize=14, label="truth")
 ax.set(xticks=place, xticklabels=done, ylabel="share of yes")
 ax.legend()

@@ -8,7 +8,6 @@ models only.
 """
 
 # %%
-import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 

@@ -21,7 +21,9 @@ new = {name: view[200:400] for name, view in views.items()}
 y = digits.target[:200].astype(float)
 y[60:] = np.nan
 
-model = MRD(6, n_inducing=30, scaling="view", search=Search(n_restarts=1, max_iter=150), random_state=0)
+model = MRD(
+    6, n_inducing=30, scaling="view", search=Search(n_restarts=1, max_iter=150), random_state=0
+)
 classifier = MRDClassifier(model).fit(train, y)
 
 # %%

@@ -16,10 +16,10 @@ from manyviews.linear import GroupFactorAnalysis
 
 data = load_breast_cancer(as_frame=True)
 log = np.log(data.data + 0.01)
-views = {
-    kind: log[[c for c in log if kind in c]].rename(columns=lambda c: c.replace(kind, "").strip())
-    for kind in ("mean", "error", "worst")
-}
+views = {}
+for kind in ("mean", "error", "worst"):
+    views[kind] = log[[column for column in log if kind in column]]
+    views[kind].columns = [column.replace(kind, "").strip() for column in views[kind]]
 model = GroupFactorAnalysis(8, scaling="column", random_state=0).fit(views)
 model.variance_explained()
 

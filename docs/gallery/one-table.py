@@ -15,7 +15,9 @@ from manyviews import BayesianGPLVM, Search, plot
 
 data = load_wine(as_frame=True)
 wine, cultivar = data.data, data.target_names[data.target]
-model = BayesianGPLVM(5, n_inducing=30, scaling="column", search=Search(max_iter=150), random_state=0)
+model = BayesianGPLVM(
+    5, n_inducing=30, scaling="column", search=Search(max_iter=150), random_state=0
+)
 model.fit(wine)
 f"{model.n_active_} of 5 dimensions are in use"
 

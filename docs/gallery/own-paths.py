@@ -16,7 +16,8 @@ rng = np.random.default_rng(0)
 t = np.linspace(0, 6, 60)
 waves = {"left": np.cos(5 * t), "right": np.cos(3.3 * t)}
 views = {
-    name: np.stack([np.sin(2 * t), wave], axis=1) @ rng.normal(size=(2, 6)) + 0.05 * rng.normal(size=(60, 6))
+    name: np.stack([np.sin(2 * t), wave], axis=1) @ rng.normal(size=(2, 6))
+    + 0.05 * rng.normal(size=(60, 6))
     for name, wave in waves.items()
 }
 model = McGPDS(

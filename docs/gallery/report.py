@@ -16,10 +16,10 @@ from manyviews.report import write_report
 
 data = load_breast_cancer(as_frame=True)
 log = np.log(data.data + 0.01)
-views = {
-    kind: log[[c for c in log if kind in c]].rename(columns=lambda c: c.replace(kind, "").strip())
-    for kind in ("mean", "error", "worst")
-}
+views = {}
+for kind in ("mean", "error", "worst"):
+    views[kind] = log[[column for column in log if kind in column]]
+    views[kind].columns = [column.replace(kind, "").strip() for column in views[kind]]
 model = GroupFactorAnalysis(8, scaling="column", random_state=0)
 model.fit({name: view.iloc[:469] for name, view in views.items()})
 diagnosis = data.target.iloc[:469].map({0: "malignant", 1: "benign"}).rename("diagnosis")

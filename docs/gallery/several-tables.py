@@ -8,7 +8,6 @@ The upper and the lower half of 250 handwritten digits are two tables. The model
 
 # %%
 import matplotlib.pyplot as plt
-import numpy as np
 from sklearn.datasets import load_digits
 
 from manyviews import MRD, Search, plot
@@ -17,7 +16,9 @@ digits = load_digits(n_class=5)
 upper, lower = digits.data[:, :32], digits.data[:, 32:]
 train, new = slice(0, 250), slice(250, 300)
 
-model = MRD(6, n_inducing=30, scaling="view", search=Search(n_restarts=1, max_iter=150), random_state=0)
+model = MRD(
+    6, n_inducing=30, scaling="view", search=Search(n_restarts=1, max_iter=150), random_state=0
+)
 model.fit({"upper": upper[train], "lower": lower[train]})
 
 # %%

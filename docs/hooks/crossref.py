@@ -46,9 +46,7 @@ def by_last_words(names: dict[str, str]) -> dict[str, list[str]]:
     return index
 
 
-def find(
-    name: str, scope: str, names: dict[str, str], index: dict[str, list[str]]
-) -> str | None:
+def find(name: str, scope: str, names: dict[str, str], index: dict[str, list[str]]) -> str | None:
     """Where the name is described: as seen from the object that mentions it, else anywhere.
 
     A word without capitals and dots may be an argument; it is a name only as ``predict()``.
@@ -87,7 +85,9 @@ def linked(html: str, url: str, resolve: Callable[[str, str], str | None]) -> st
             return code if found["role"] is not None else found[0]
         elif found["key"] is not None and Path(url).stem != BIBLIOGRAPHY:
             page = f"{BIBLIOGRAPHY}.html"
-            return f'<a class="key" href="{relative(page, url)}#{found["key"].lower()}">{found[0]}</a>'
+            return (
+                f'<a class="key" href="{relative(page, url)}#{found["key"].lower()}">{found[0]}</a>'
+            )
         return found[0]
 
     return WORDS.sub(replace, html)
@@ -155,5 +155,3 @@ def place(path: Path) -> tuple[int, str]:
     """The order of the navigation."""
     nav = (path.parents[2] / "mkdocs.yml").read_text(encoding="utf-8")
     return nav.find(f"reference/{path.name}"), path.name
-
-

@@ -46,7 +46,7 @@ def main(script: Path, folder: Path) -> None:
             pictures += len(drawn)
             parts.append(f"```python\n{code}\n```")
             if printed.strip():
-                parts.append(f"```text title=\"Output\"\n{printed.rstrip()}\n```")
+                parts.append(f'```text title="Output"\n{printed.rstrip()}\n```')
             parts += [display(shown), *drawn]
     page = "\n\n".join([filled(head, scope), *filter(None, parts)])
     (folder / "page.md").write_text(page + "\n", encoding="utf-8")
@@ -110,11 +110,10 @@ def display(value: Any) -> str:
     if isinstance(value, pd.DataFrame):
         table = value.to_html(border=0, float_format="{:.2f}".format)
         return f'<div class="output" markdown="0">\n{table}\n</div>'
-    if value is None or type(value).__module__.startswith("matplotlib"):
+    first = value[0] if isinstance(value, list | tuple) and value else value
+    if value is None or type(first).__module__.startswith("matplotlib"):
         return ""
-    if isinstance(value, list | tuple) and str(type(value[0] if value else "")).find("mpl") > 0:
-        return ""
-    return f"```text title=\"Output\"\n{value}\n```"
+    return f'```text title="Output"\n{value}\n```'
 
 
 if __name__ == "__main__":

@@ -52,6 +52,7 @@ class AutoregressiveGP(BaseEstimator):
         The regression; its options are reached as ``estimator__n_inducing`` and so on. Default:
         ``UncertainGPRegressor(kernel="rbf + linear")``, as most of a value is linear in the last.
     propagation : {"sampled", "augmented", "girard", "naive"}, default="sampled"
+        How uncertainty enters the next steps, as listed above.
 
     Attributes
     ----------
@@ -208,7 +209,7 @@ class AutoregressiveGP(BaseEstimator):
         return (self._like(mean), self._like(std)) if return_std else self._like(mean)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; see :func:`manyviews.load`."""
+        """Write the fitted model to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 

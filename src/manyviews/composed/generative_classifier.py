@@ -40,13 +40,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         Class priors: shares of the training rows, equal ones, one number per class in the order
         of ``classes_``, or a number by class.
     reject_share : float, default=0.0
-        Share of ordinary rows that :meth:`reject` may call strange: its threshold is that quantile
+        Share of ordinary rows that `reject()` may call strange: its threshold is that quantile
         of the log density of training rows. Zero: no threshold is computed.
     calibration : int or float, optional
         Score training rows by models that have not seen them: in that many folds (int), or a
         held-out share (float below one); every fold costs one more fit of all classes. Densities
         are then weighed against each other by the log loss of these rows, with a power and an
-        offset for every class (:class:`DensityPowers`), and the threshold of rejects is theirs.
+        offset for every class (`DensityPowers`), and the threshold of rejects is theirs.
         By default densities are taken as they are, and the threshold is that of rows which the
         models know, so that somewhat more than ``reject_share`` of new rows are rejected.
     n_jobs : int, optional
@@ -56,9 +56,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray
+        Class labels.
     models_ : list
         The fitted model of every class.
     log_priors_ : ndarray
+        Log share of each class among the training samples, or as given.
     powers_ : DensityPowers
         The calibration: ``power`` and ``offset`` of every class.
     threshold_ : float
@@ -233,7 +235,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return density < self.threshold_
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to one file; see :func:`manyviews.load`."""
+        """Write the fitted classifier to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 

@@ -41,7 +41,7 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
     estimator : MRD, optional
         The model; default ``MRD()``. Its options are reached as ``estimator__n_components``.
     private : {"posterior", "nearest", "blend", "conditional"}, default="conditional"
-        See :meth:`MRD.predict`. Exact labels can take a dimension for themselves, of which the
+        See `MRD.predict`. Exact labels can take a dimension for themselves, of which the
         features then say nothing directly; near samples still do.
     n_modes : int, default=3
         Optima of the latent position that probabilities are averaged over.
@@ -82,7 +82,7 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         self.calibration_folds = calibration_folds
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to features (views as for :class:`MRD`, or one table) and labels.
+        """Fit to features (views as for `MRD`, or one table) and labels.
 
         ``y`` holds one class per sample, or a 0/1 matrix of labels. A sample whose label is
         NaN (in ``y`` of floats or objects) helps to learn the features' structure only.
@@ -132,7 +132,7 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[np.argmax(chances, axis=1)]
 
     def save(self, path: Any) -> None:
-        """Write the fitted classifier to one file; see :func:`manyviews.load`."""
+        """Write the fitted classifier to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 

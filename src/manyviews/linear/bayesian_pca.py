@@ -28,15 +28,18 @@ class BayesianPCA(LinearTable):
     noise : {"shared", "column"}, default="shared"
         One noise variance, or one per column (Bayesian factor analysis).
     scaling : {"view", "column", "none"}, default="view"
+        Divide each centred view by one number, each column by its own, or not at all.
     max_iter, tol
         Most iterations; converged at this gain of the bound per observed value.
     random_state : int, RandomState or None, default=None
+        Seed of everything random: the same seed gives the same result.
 
     Attributes
     ----------
     latent_mean_, latent_std_ : ndarray of shape (n_samples, kept components)
+        Posterior of the training samples' latent positions.
     relevance_, loadings_, noise_variance_
-        As in :class:`PPCA`, for the components kept.
+        As in `PPCA`, for the components kept.
     lower_bound_ : float
         Lower bound on the log evidence.
 

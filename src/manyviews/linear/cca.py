@@ -99,6 +99,7 @@ class CCA(CanonicalModel):
     scaling : {"view", "column", "none"} or dict by view, default="view"
         Matters for the regularisation only.
     align : {"union", "intersection"}, default="union"
+        Keep every sample, missing where a view lacks it, or only those of all views.
     random_state : int, RandomState or None, default=None
         For draws.
 
@@ -112,7 +113,7 @@ class CCA(CanonicalModel):
     latent_mean_ : ndarray of shape (n_samples, n_components)
         Mean of the views' variates.
     relevance_, n_active_
-        As in :class:`~manyviews.MRD`.
+        As in `MRD`.
 
     Examples
     --------

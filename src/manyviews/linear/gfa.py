@@ -26,7 +26,7 @@ class GroupFactorAnalysis(ViewsModel):
 
     The relevance 1/α_kq of factor q for view k is learnt: a factor that several views keep
     is shared, one that a single view keeps is private, one that none keeps is left out. It is
-    :class:`~manyviews.MRD` with linear maps and loadings integrated out, of any number of views,
+    `MRD` with linear maps and loadings integrated out, of any number of views,
     with values and views missing at will; two views are Tucker's inter-battery factor analysis
     (Bayesian: Klami, Virtanen & Kaski 2013; Klami et al. 2015).
 
@@ -51,7 +51,7 @@ class GroupFactorAnalysis(ViewsModel):
         samples, and three for every factor; else from all.
     evidence_power : float, "auto" or dict by view, default=1.0
         Exponent, at most one, of what a view's values say of the latent position of a sample,
-        after the fit; as in :class:`~manyviews.MRD`. Where residuals are correlated, one makes
+        after the fit; as in `MRD`. Where residuals are correlated, one makes
         positions look too certain; ``"auto"`` reads it off the training residuals.
     n_restarts : int, default=1
         The first start is PCA of all views side by side, others are random; the one of the
@@ -59,13 +59,14 @@ class GroupFactorAnalysis(ViewsModel):
     max_iter, tol
         Most iterations; converged at this gain of the bound per observed value.
     random_state : int, RandomState or None, default=None
+        Seed of everything random: the same seed gives the same result.
 
     Attributes
     ----------
     relevance_ : DataFrame of shape (n_views, kept factors)
         Mean square of the loadings, the largest of a view being one.
     latent_mean_, latent_std_, n_active_, fit_info_, view_names_
-        As in :class:`~manyviews.MRD`, for the factors kept.
+        As in `MRD`, for the factors kept.
     learnt_from_ : ndarray of bool
         The samples that the loadings were learnt from.
     lower_bound_ : float

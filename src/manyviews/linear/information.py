@@ -24,7 +24,7 @@ def gaussian_mutual_information(
     a, b : tables with equally many rows
         Or ``a`` alone: canonical correlations, for example ``model.canonical_correlations_``.
     regularisation : float or "auto", default=0.0
-        As in :class:`CCA`.
+        As in `CCA`.
 
     Examples
     --------

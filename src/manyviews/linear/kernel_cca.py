@@ -47,7 +47,7 @@ class KernelCCA(CanonicalModel):
         α_iᵀ (K_i² / N + κ_i K_i) α_i = 1,
 
     solved in the kernels' principal components: every component s of K_i = U S Uᵀ is a column
-    U √S of an ordinary regularised CCA. With a linear kernel it is :class:`CCA` itself. Without
+    U √S of an ordinary regularised CCA. With a linear kernel it is `CCA` itself. Without
     regularisation any two views of N different samples correlate perfectly, so there must be
     some. Predictions regress the wanted view on the variates; their std is that of training
     residuals and too small where the kernels can follow single samples.
@@ -55,15 +55,18 @@ class KernelCCA(CanonicalModel):
     Parameters
     ----------
     n_components : int, default=2
+        Pairs of canonical variates to keep.
     kernel : str or dict by view, default="rbf"
         Any of scikit-learn's ``pairwise_kernels``.
     gamma : float, "median" or dict by view, default="median"
         Of kernels that have it; the median rule is 1 / (2 × median squared distance).
     regularisation : float or dict by view, default=0.02
         κ as a share of the variance of all features together, trace(K)/N. With a linear kernel
-        of D columns, κ is a regularisation of D κ in :class:`CCA`.
+        of D columns, κ is a regularisation of D κ in `CCA`.
     scaling : {"view", "column", "none"} or dict by view, default="view"
+        Divide each centred view by one number, each column by its own, or not at all.
     align : {"union", "intersection"}, default="union"
+        Keep every sample, missing where a view lacks it, or only those of all views.
     random_state : int, RandomState or None, default=None
         For draws.
 
@@ -74,7 +77,7 @@ class KernelCCA(CanonicalModel):
     dual_ : tuple of ndarray
         α of every view, samples x components.
     latent_mean_, relevance_, n_active_
-        As in :class:`CCA`.
+        As in `CCA`.
 
     Examples
     --------

@@ -43,6 +43,7 @@ class ProbabilisticCCA(ViewsModel):
     scaling : {"view", "column", "none"} or dict by view, default="view"
         Matters for the regularisation only.
     align : {"union", "intersection"}, default="union"
+        Keep every sample, missing where a view lacks it, or only those of all views.
     max_iter, tol
         Of EM: most iterations, and the gain per observed value at which it has converged.
     random_state : int, RandomState or None, default=None
@@ -53,7 +54,7 @@ class ProbabilisticCCA(ViewsModel):
     canonical_correlations_ : ndarray of shape (n_components,)
         Between two views, under the model.
     relevance_, latent_mean_, latent_std_, n_active_, lower_bound_, fit_info_
-        As in :class:`~manyviews.MRD`; ``lower_bound_`` is the log likelihood.
+        As in `MRD`; ``lower_bound_`` is the log likelihood.
 
     Examples
     --------

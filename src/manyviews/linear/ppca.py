@@ -30,14 +30,18 @@ class PPCA(LinearTable):
     max_iter, tol
         Of EM: most iterations, and the gain per observed value at which it has converged.
     random_state : int, RandomState or None, default=None
+        Seed of everything random: the same seed gives the same result.
 
     Attributes
     ----------
     latent_mean_, latent_std_ : ndarray of shape (n_samples, n_components)
+        Posterior of the training samples' latent positions.
     relevance_ : ndarray of shape (n_components,)
         Mean square of the loadings, the largest being one.
     loadings_ : ndarray of shape (n_features, n_components)
+        W: how far each column moves with each component.
     noise_variance_ : ndarray of shape (n_features,)
+        Diagonal of Ψ, in the units of the data.
     lower_bound_ : float
         The log likelihood of the training data.
 

@@ -40,9 +40,9 @@ LARGEST_R_HAT = 1.1
 class DirichletPCCA(MixtureModel):
     """A mixture of PCCA that finds its number of clusters [Leen08, §5.3-5.5].
 
-    The clusters of :class:`~manyviews.MixturePCCA`, infinitely many of them in principle, with
+    The clusters of `MixturePCCA`, infinitely many of them in principle, with
     a Dirichlet process prior over who belongs to whom, and hierarchical priors over all
-    parameters: see :mod:`manyviews.mixtures.hierarchy`. The posterior is sampled by Gibbs sweeps;
+    parameters: see `manyviews.mixtures.hierarchy`. The posterior is sampled by Gibbs sweeps;
     every prediction is an average over the kept states, and may have several modes.
 
     Parameters
@@ -53,6 +53,7 @@ class DirichletPCCA(MixtureModel):
         Sampling, or a factorised approximation that is optimised: for data where chains mix
         too slowly (many columns, many samples). It tends to be too certain.
     n_chains : int, default=4
+        Independent chains of the sampler.
     n_sweeps : int, default=2000
         Sweeps of every chain, burn-in included.
     burn_in : int, optional
@@ -75,9 +76,13 @@ class DirichletPCCA(MixtureModel):
         Variational inference only: iterations, smallest gain of the bound per sample, runs
         from different k-means clusterings.
     scaling : {"column", "view", "none"}, default="column"
+        Divide each centred view by one number, each column by its own, or not at all.
     align : {"union", "intersection"}, default="union"
+        Keep every sample, missing where a view lacks it, or only those of all views.
     random_state : int, RandomState or None
+        Seed of everything random: the same seed gives the same result.
     verbose : int, default=0
+        Print progress if positive.
 
     Attributes
     ----------
@@ -86,12 +91,13 @@ class DirichletPCCA(MixtureModel):
     labels_ : ndarray of int
         A clustering of the training samples that stands for all kept ones (Dahl 2006).
     clusters_ : JointMixture
-        The components of that clustering; :meth:`transform` and :meth:`responsibilities` use it.
+        The components of that clustering; `transform()` and `responsibilities()` use it.
     n_clusters_ : int
         The most frequent number of clusters (variational: those that any sample prefers).
     trace_ : dict of ndarray of shape (n_chains, n_sweeps)
         Number of clusters, concentration α₀, log likelihood, … of every sweep.
     assignments_ : ndarray of shape (n_kept, n_samples)
+        The cluster of every sample in each sweep that was kept.
     lower_bound_, bound_trace_
         Variational inference only.
     """

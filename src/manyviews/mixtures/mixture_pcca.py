@@ -35,7 +35,7 @@ class MixturePCCA(MixtureModel):
     Parameters
     ----------
     n_clusters : int, default=3
-        See :meth:`bic` and :func:`manyviews.mixtures.choose_n_clusters`.
+        See `bic()` and `manyviews.mixtures.choose_n_clusters`.
     n_components : int, default=1
         Latent dimensions that the views share in each cluster.
     m_step : {"auto", "em", "closed-form"}, default="auto"
@@ -45,14 +45,17 @@ class MixturePCCA(MixtureModel):
         Without it the likelihood is unbounded: a cluster may shrink onto a few samples. A cluster
         of n samples has regularisation / n added to its variances, in units of the scaling.
     scaling : {"column", "view", "none"}, default="column"
+        Divide each centred view by one number, each column by its own, or not at all.
     align : {"union", "intersection"}, default="union"
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
     n_restarts : int, default=5
         Runs from different k-means clusterings; the best objective wins.
     max_iter : int, default=500
+        Most iterations of a start.
     tol : float, default=1e-7
         Smallest gain of the objective per sample and iteration.
     random_state : int, RandomState or None
+        Seed of everything random: the same seed gives the same result.
 
     Attributes
     ----------
@@ -65,6 +68,7 @@ class MixturePCCA(MixtureModel):
     lower_bound_ : float
         The same in the units of the data.
     fit_info_ : FitInfo
+        What happened during the fit: bounds, iterations, convergence, seconds.
 
     Examples
     --------
@@ -180,6 +184,7 @@ def choose_n_clusters(
     model : MixturePCCA
         The options; not changed.
     candidates : iterable of int
+        Numbers of clusters to try.
     criterion : {"held-out", "bic"}, default="held-out"
         Mean log density of samples left out in turn (higher is better), or the Bayesian
         information criterion of all samples (lower is better).

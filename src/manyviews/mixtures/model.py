@@ -30,11 +30,11 @@ class MixtureModel(ViewsModel):
     """Named views around a mixture of their scaled columns.
 
     The latent spaces of different clusters have nothing to do with each other: compare
-    positions (:meth:`transform`) only among samples of one cluster (:meth:`predict_cluster`).
+    positions (`transform()`) only among samples of one cluster (`predict_cluster()`).
     A prediction is a Gaussian mixture per sample; mean, std and covariance are those of the
-    mixture and say little where it has several modes: see :meth:`predict_modes`,
-    :meth:`predictive_density`, and draws. Values of the predicted views themselves are not used:
-    for holes in a view see :meth:`impute`.
+    mixture and say little where it has several modes: see `predict_modes()`,
+    `predictive_density()`, and draws. Values of the predicted views themselves are not used:
+    for holes in a view see `impute()`.
     """
 
     engine_: MixtureEngine

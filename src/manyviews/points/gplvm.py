@@ -31,18 +31,21 @@ class GPLVM(TableModel):
 
     maximised over X and the kernel. Points have no uncertainty, so the number of dimensions must
     be right: ARD weights do not switch dimensions off here, they overfit [BGPLVM16, figure 5].
-    Where that matters use :class:`~manyviews.BayesianGPLVM`.
+    Where that matters use `BayesianGPLVM`.
 
     Parameters
     ----------
     n_components : int, default=2
+        Latent dimensions.
     n_inducing : int, optional
         Inducing inputs of a sparse mapping (Titsias 2009). Default: none, the exact GP.
     kernel : str or Kernel, default="rbf"
+        Covariance function of the map from latent points to data.
     ard : bool, default=True
         One lengthscale per dimension (weight, for linear kernels), or one for all. For kernels
         given by name.
     init : {"pca", "isomap", "random"} or array, default="pca"
+        Starting points: principal components, Isomap, random, or given (samples x components).
     back_constraint : {"gp", "kernel"}, optional
         Make the points a smooth function of the data, so that rows that are near in the data are
         near in the latent space, and new rows are placed without a search.
@@ -51,24 +54,32 @@ class GPLVM(TableModel):
         each. Its values are read off the start, or given, and held: points can make any kernel
         likely that suits no others. ``"auto"`` is RBF, or Matérn-5/2 where sequences are long.
     scaling : {"view", "column", "none"}, default="view"
+        Divide each centred view by one number, each column by its own, or not at all.
     noise_floor : float, default=1e-6
         Smallest noise variance, as a share of the table's variance.
     search : Search, optional
-        How the points are searched for; see :class:`~manyviews.Search`.
+        How the points are searched for; see `Search`.
     random_state : int, RandomState or None, default=None
+        Seed of everything random: the same seed gives the same result.
     verbose : int, default=0
         1 shows a progress bar.
 
     Attributes
     ----------
     latent_mean_ : ndarray of shape (n_samples, n_components)
+        Latent positions of the training samples.
     latent_std_ : ndarray of zeros
+        Points have no uncertainty.
     relevance_ : ndarray of shape (n_components,)
+        How much each dimension matters, the largest being one.
     lower_bound_ : float
         log p(Y, X), in the units of the data. It is no bound on log p(Y).
     noise_variance_ : ndarray of shape (n_features,)
+        In the units of the data.
     kernel_ : Kernel
+        The kernel with the values that were learnt.
     fit_info_ : FitInfo
+        What happened during the fit: bounds, iterations, convergence, seconds.
 
     Examples
     --------

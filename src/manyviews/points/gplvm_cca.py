@@ -40,7 +40,7 @@ class GPLVMCCA(ViewsModel):
     The likelihood as the thesis has it has no maximum: points that are a linear combination of one
     view's columns make Ψ singular. Two safeguards hold it: an inverse Wishart prior on the noise
     covariance Ψ/β (``psi_prior``) and a cap on β (``noise_floor``); a warning says when a direction
-    of a view has no noise but its prior's. :class:`~manyviews.MRD` needs neither, and finds private
+    of a view has no noise but its prior's. `MRD` needs neither, and finds private
     structure besides.
 
     Parameters
@@ -50,8 +50,9 @@ class GPLVMCCA(ViewsModel):
     kernel : str, Kernel or dict by view, default="rbf"
         Kernels given by name have their variance fixed at one: Ψ has the scale.
     ard : bool, default=True
+        One lengthscale per dimension, or one for all, for kernels given by name.
     psi : {"full", "diagonal", "identity"}, default="full"
-        ``"identity"`` is :class:`SharedGPLVM` (the thesis's GPLVM-PCA, kernel variances free),
+        ``"identity"`` is `SharedGPLVM` (the thesis's GPLVM-PCA, kernel variances free),
         ``"diagonal"`` scales columns (Grochow's SGPLVM).
     psi_prior : float, default=0.1
         Weight of the prior on Ψ/β, in samples per sample; its covariance is that of the view's
@@ -65,12 +66,15 @@ class GPLVMCCA(ViewsModel):
         fewer than three samples per column, and next to nothing elsewhere. Wide views may want
         more: choose it on held-out training samples.
     init : {"canonical", "pca", "isomap", "random"} or array, default="canonical"
+        Starting points: canonical variates, principal components, Isomap, random, or given.
     scaling : {"view", "column", "none"} or dict by view, default="view"
+        Divide each centred view by one number, each column by its own, or not at all.
     noise_floor : float or dict by view, default=0.001
         Smallest 1/β.
     align : {"union", "intersection"}, default="union"
+        Keep every sample, missing where a view lacks it, or only those of all views.
     search, random_state, verbose
-        As in :class:`~manyviews.points.GPLVM`.
+        As in `GPLVM`.
 
     Attributes
     ----------
@@ -81,7 +85,7 @@ class GPLVMCCA(ViewsModel):
     psi_condition_ : dict of float by view
         Smallest share of a view's variance, over all directions, that Ψ/β has.
     latent_mean_, relevance_, lower_bound_, fit_info_
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Notes
     -----

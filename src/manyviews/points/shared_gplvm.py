@@ -22,33 +22,42 @@ class SharedGPLVM(ViewsModel):
 
     Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k, f⁽ᵏ⁾_d ~ GP(0, k_k), x_n ~ N(0, I), by maximum a posteriori
     (Shon et al. 2006; the "GPLVM-PCA" of [Leen08]). All dimensions are there for all views: what is
-    private to one competes with what is shared. :class:`~manyviews.MRD` decides that by itself.
+    private to one competes with what is shared. `MRD` decides that by itself.
 
     Parameters
     ----------
     n_components : int, default=2
+        Latent dimensions, seen by all views.
     n_inducing : int or dict by view, optional
         Inducing inputs of sparse mappings. Default: none, exact GPs.
     kernel : str, Kernel or dict by view, default="rbf"
+        Covariance function of the map to each view.
     ard : bool, default=True
         One lengthscale per dimension, or one for all, for kernels given by name.
     init : {"pca", "isomap", "canonical", "random"} or array, default="pca"
         Principal components of all views side by side, Isomap of the same, generalised canonical
         correlations, random, or given.
     scaling : {"view", "column", "none"} or dict by view, default="view"
+        Divide each centred view by one number, each column by its own, or not at all.
     noise_floor : float or dict by view, default=1e-6
+        Smallest noise variance, as a share of the view's variance.
     align : {"union", "intersection"}, default="union"
+        Keep every sample, missing where a view lacks it, or only those of all views.
     search, random_state, verbose
-        As in :class:`~manyviews.points.GPLVM`.
+        As in `GPLVM`.
 
     Attributes
     ----------
     latent_mean_ : ndarray of shape (n_samples, n_components)
+        Latent positions of the training samples.
     latent_std_ : ndarray of zeros
+        Points have no uncertainty.
     relevance_ : DataFrame of shape (n_views, n_components)
+        How much each dimension matters to each view, the largest of a view being one.
     lower_bound_ : float
         log p(Y, X), in the units of the data. It is no bound on log p(Y).
     fit_info_ : FitInfo
+        What happened during the fit: bounds, iterations, convergence, seconds.
 
     Examples
     --------

@@ -35,33 +35,37 @@ UNUSED = 1e-3  # of the largest shared weight of any view
 class SharedPrivateGPLVM(ViewsModel):
     """Y⁽ᵏ⁾ = F⁽ᵏ⁾(X) + N⁽ᵏ⁾(X⁽ᵏ⁾) + noise, both GPs, by maximum a posteriori [Leen08, chapter 4].
 
-    The covariance of a view is K_f(X) + K_n(X⁽ᵏ⁾) + noise: unlike in :class:`SubspaceGPLVM` shared
-    and private parts do not interact, and can be told apart (:meth:`component`). Polynomial kernels
+    The covariance of a view is K_f(X) + K_n(X⁽ᵏ⁾) + noise: unlike in `SubspaceGPLVM` shared
+    and private parts do not interact, and can be told apart (`component()`). Polynomial kernels
     with relevance weights, shrunk by a Gaussian prior, as in the thesis. "Very sensitive" to its
-    start, says the thesis, and so it is; :class:`~manyviews.MRD` is not.
+    start, says the thesis, and so it is; `MRD` is not.
 
     Parameters
     ----------
     n_shared : int, default=1
+        Dimensions that all views see.
     n_private : int or dict by view, default=1
+        Dimensions that only one view sees.
     kernel : Kernel, optional
-        For both parts of every view. Default: :class:`~manyviews.kernels.Polynomial` of degree 2.
+        For both parts of every view. Default: `Polynomial` of degree 2.
     ard_prior : float, default=10.0
         Standard deviation of the prior on the square roots of the relevance weights.
     bounded : bool, default=False
         Keep the points between zero and one (with a flat prior), as the thesis does for images.
     init : {"pcca", "ncca", "parts", "random"} or array, default="pcca"
-        As in :class:`SubspaceGPLVM`; or random; or, for bounded points, canonical variates turned
+        As in `SubspaceGPLVM`; or random; or, for bounded points, canonical variates turned
         into parts, of data that are not centred (images with a black ground, say).
     n_rounds : int, default=5
         Rounds of training first the shared parts, then the private ones, before all together.
     scaling, noise_floor, align, search, random_state, verbose
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Attributes
     ----------
     latent_mean_ : ndarray of shape (n_samples, n_shared + all private)
+        Latent positions of the training samples.
     relevance_ : DataFrame of shape (n_views, n_dimensions)
+        How much each dimension matters to each view, the largest of a view being one.
     weights_ : dict by view of (shared, private) ndarrays
         Relevance weights of the polynomial kernels.
 
@@ -193,6 +197,7 @@ class SharedPrivateGPLVM(ViewsModel):
         Parameters
         ----------
         part : {"shared", "private"}
+            Which of the two.
         X : latent positions, optional
             Default: those of the training samples.
         """

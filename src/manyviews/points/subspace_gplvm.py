@@ -22,30 +22,34 @@ class SubspaceGPLVM(ViewsModel):
     """Every view is a set of GPs of the shared points and of points of its own (Ek et al. 2008).
 
     Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d([x_n, x⁽ᵏ⁾_n]) + noise_k, by maximum a posteriori. The sizes of the spaces must
-    be given, and the start decides much; :class:`~manyviews.MRD` finds both from the data.
+    be given, and the start decides much; `MRD` finds both from the data.
 
     Parameters
     ----------
     n_shared : int, default=1
+        Dimensions that all views see.
     n_private : int or dict by view, default=1
+        Dimensions that only one view sees.
     n_inducing : int or dict by view, optional
         Inducing inputs of sparse mappings. Default: none, exact GPs.
     kernel : str, Kernel or dict by view, default="rbf"
         Over the dimensions that a view has.
     ard : bool, default=True
+        One lengthscale per dimension, or one for all, for kernels given by name.
     init : {"ncca", "pcca"} or array, default="ncca"
         Shared dimensions by canonical correlations, private ones by what they leave of a view;
         or given (samples x all dimensions, the shared ones first, then view by view).
     scaling, noise_floor, align, search, random_state, verbose
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Attributes
     ----------
     latent_mean_ : ndarray of shape (n_samples, n_shared + all private)
+        Latent positions of the training samples.
     relevance_ : DataFrame of shape (n_views, n_dimensions)
         Zero where a dimension is private to another view.
     lower_bound_, fit_info_
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Examples
     --------

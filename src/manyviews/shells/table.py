@@ -44,7 +44,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         return pd.DataFrame(table, index=self.samples_, columns=self._columns())
 
     def variance_explained(self, kind: str = "lost") -> pd.Series:
-        """Share of the variance per dimension, and in total; see :meth:`MRD.variance_explained`."""
+        """Share of the variance per dimension, and in total; see `MRD.variance_explained`."""
         check_is_fitted(self)
         shares, total = variance_explained(self.engine_, 0, kind)
         return pd.Series([*shares, total], index=[*range(len(shares)), "total"])
@@ -99,7 +99,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         Returns the mean; ``(mean, std)`` or ``(mean, covariance)`` on request, covariance
         of shape (n_rows, n_features, n_features); or, with ``n_samples``, draws of shape
         (n_samples, n_rows, n_features). Observation noise is included. For ``times``,
-        ``sequences`` and ``coupled`` see :meth:`transform`.
+        ``sequences`` and ``coupled`` see `transform()`.
         """
         scaled, when = self._new(X, times, sequences)
         q = self._infer([scaled], when, how=how)
@@ -117,7 +117,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
     ) -> Any:
         """Data at given latent positions, with their uncertainty if ``latent_std`` is given.
 
-        The options are those of :meth:`predict`.
+        The options are those of `predict()`.
         """
         q = self._at(X, latent_std)
         return self._outputs(q, return_std, return_cov, n_samples, random_state)
@@ -140,7 +140,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         return self._densities([scaled], when, how)
 
     def score(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> float:
-        """Mean of :meth:`score_samples`: higher is better."""
+        """Mean of `score_samples()`: higher is better."""
         return float(np.mean(self.score_samples(X, times=times, sequences=sequences)))
 
     def impute(

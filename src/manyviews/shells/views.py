@@ -45,7 +45,9 @@ class Modes:
     Attributes
     ----------
     weights : ndarray of shape (n_rows, n_modes)
+        Of the modes; they add up to one.
     means, stds : ndarray of shape (n_rows, n_modes, n_columns)
+        Of each column in each mode.
     """
 
     weights: Float[np.ndarray, "N S"]
@@ -137,7 +139,7 @@ class ViewsModel(FittedModel):
 
         ``kind="lost"``: what is lost when the dimension is not known, all others being known;
         ``"alone"``: what it explains by itself. See
-        :func:`manyviews.fitted.explain.variance_explained` for the definition.
+        `manyviews.fitted.explain.variance_explained` for the definition.
         """
         check_is_fitted(self)
         found = [variance_explained(self.engine_, k, kind) for k in range(len(self.view_names_))]
@@ -171,7 +173,7 @@ class ViewsModel(FittedModel):
     ) -> Any:  # fmt: skip
         """Latent means (and std) of new samples from whatever views they have.
 
-        For ``times``, ``sequences`` and ``coupled`` see :meth:`BayesianGPLVM.transform`.
+        For ``times``, ``sequences`` and ``coupled`` see `BayesianGPLVM.transform`.
         """
         new = self._new(views, times, sequences)
         q = self._infer(new.scaled, new.when, how=how).likeliest()
@@ -196,10 +198,11 @@ class ViewsModel(FittedModel):
         Parameters
         ----------
         views : dict, list with None for what is wanted, MuData
+            What is known of the new samples; NaN is missing.
         target : str or list of str, optional
             Views to predict. Default: those not given (all, if all are given).
         times, sequences
-            For models fitted with time stamps; see :meth:`BayesianGPLVM.transform`.
+            For models fitted with time stamps; see `BayesianGPLVM.transform`.
         return_std, return_cov, n_samples
             The mean alone; or with the std of every value; or with the covariance of each
             row's values; or draws (n_samples, n_rows, n_columns). Noise is included.
@@ -208,7 +211,8 @@ class ViewsModel(FittedModel):
 
         Returns
         -------
-        The result for the target, or a dict of them by view if ``target`` is a list or None.
+        result, or dict of results by view
+            For the target; a dict if ``target`` is a list or None.
         """
         new = self._new(views, times, sequences)
         targets = self._targets(target, new.found)
@@ -305,7 +309,7 @@ class ViewsModel(FittedModel):
     ) -> Float[np.ndarray, " N"]:
         """Log density of each new sample's observed values, in the units of the data.
 
-        Of variational models an approximation; see :meth:`BayesianGPLVM.score_samples`.
+        Of variational models an approximation; see `BayesianGPLVM.score_samples`.
         """
         new = self._new(views, times, sequences)
         return self._densities(new.scaled, new.when, how)
@@ -313,7 +317,7 @@ class ViewsModel(FittedModel):
     def score(
         self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None
     ) -> float:
-        """Mean of :meth:`score_samples`: higher is better."""
+        """Mean of `score_samples()`: higher is better."""
         return float(np.mean(self.score_samples(views, times=times, sequences=sequences)))
 
     def impute(

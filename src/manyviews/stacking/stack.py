@@ -50,7 +50,7 @@ class Stack(BaseEstimator):
         Folds of samples, shuffled; groups and sequences stay whole.
     targets : str or list of str, optional
         Views that are to be predicted, each from all others. Default: every view. Other
-        questions can be asked later (:meth:`learn`).
+        questions can be asked later (`learn()`).
     weights : {"auto", "view", "column"}, default="auto"
         One set of weights for all columns of a view, or one for each; ``"auto"`` takes the second
         if it has gained more than a standard error in folds the weights were not learnt from.
@@ -64,6 +64,7 @@ class Stack(BaseEstimator):
     random_state : int, RandomState or None, default=None
         For the folds, and for members without a seed of their own.
     verbose : int, default=0
+        Print progress if positive.
 
     Attributes
     ----------
@@ -77,6 +78,7 @@ class Stack(BaseEstimator):
     seconds_ : Series
         By member, of all its fits.
     view_names_ : tuple of str
+        Names of the views, in the order in which they were given.
 
     Examples
     --------
@@ -152,7 +154,7 @@ class Stack(BaseEstimator):
             Two views or more; NaN is missing, and a view may be missing for whole samples. A
             sample counts for a question if it has a value of the target and one that is known.
         times, sequences : array-like or Series, optional
-            For members that take them; they may stand in a :class:`~manyviews.Views`, too.
+            For members that take them; they may stand in a `Views`, too.
         groups : array-like or Series, optional
             Samples that must not be divided between folds; by default sequences.
         """
@@ -245,7 +247,8 @@ class Stack(BaseEstimator):
 
         Returns
         -------
-        ndarray, or DataFrame where samples came with names
+        ndarray or DataFrame
+            A DataFrame where samples came with names.
         """
         if sum((bool(return_std), quantiles is not None, n_samples is not None)) > 1:
             raise OptionError("ask for one of return_std, quantiles and n_samples")
@@ -302,11 +305,11 @@ class Stack(BaseEstimator):
     def score(
         self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None
     ) -> float:
-        """Mean of :meth:`score_samples`: higher is better."""
+        """Mean of `score_samples()`: higher is better."""
         return float(np.mean(self.score_samples(views, times=times, sequences=sequences)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted stack to one file; see :func:`manyviews.load`.
+        """Write the fitted stack to one file; see `manyviews.load`.
 
         The file holds members and weights, but not the folds' fits that further questions need.
         """

@@ -35,7 +35,7 @@ class BayesianGPLVM(TableModel):
         Inducing inputs: more is more exact and slower. Default: 50, or the number of samples.
     kernel : str or Kernel, default="rbf"
         ``"rbf"``, ``"linear"``, ``"rbf + linear + bias"``, … start at values read off the data;
-        a :class:`~manyviews.kernels.Kernel` starts at its own values.
+        a `Kernel` starts at its own values.
     init : {"pca", "ppca", "random"} or array, default="ppca"
         Starting latent means; an array has one row per sample.
     scaling : {"view", "column", "none"}, default="view"
@@ -48,7 +48,7 @@ class BayesianGPLVM(TableModel):
         the noise of the columns (and of successive rows) as independent; where it is not, one
         makes positions look too certain, and a smaller power helps. ``"auto"`` reads it off the
         correlations of the training residuals. It may be changed after the fit, and does not
-        enter :meth:`score_samples`.
+        enter `score_samples()`.
     missing : {"auto", "exact", "shared"}, default="auto"
         Treatment of NaN: exact by missing pattern, or one posterior covariance for all
         columns; ``"auto"`` is exact up to 16 patterns.
@@ -58,8 +58,9 @@ class BayesianGPLVM(TableModel):
         Prior over time, for fits with ``times``: one kernel for all latent dimensions, or a list
         with one each. ``"auto"`` is RBF, or Matérn-5/2 (of linear cost) where sequences are long.
     search : Search, optional
-        How the fit searches, and for how long; see :class:`~manyviews.Search`.
+        How the fit searches, and for how long; see `Search`.
     random_state : int, RandomState or None, default=None
+        Seed of everything random: the same seed gives the same result.
     verbose : int, default=0
         1 shows a progress bar.
 
@@ -74,6 +75,7 @@ class BayesianGPLVM(TableModel):
     lower_bound_ : float
         Lower bound on log p(Y), in the units of the data.
     noise_variance_ : ndarray of shape (n_features,)
+        In the units of the data.
     kernel_ : Kernel
         The fitted kernel, for scaled data.
     fit_info_ : FitInfo

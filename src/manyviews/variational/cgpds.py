@@ -24,7 +24,7 @@ class CGPDS(TableModel):
         y_nd = h_d(x_n) + Σ_j w_dj g_jd(x_n) + noise,
 
     over a latent path with a Gaussian process prior over time (or points, without time stamps):
-    :class:`~manyviews.BayesianGPLVM` with a collaborative mapping.
+    `BayesianGPLVM` with a collaborative mapping.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class CGPDS(TableModel):
         Local processes J.
     n_components, n_inducing, kernel, init, scaling, noise_floor, evidence_power, signal_check, \
 time_kernel, search, random_state, verbose
-        As in :class:`~manyviews.BayesianGPLVM`; missing values are treated exactly.
+        As in `BayesianGPLVM`; missing values are treated exactly.
 
     Examples
     --------
@@ -83,7 +83,7 @@ time_kernel, search, random_state, verbose
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
-        """Fit the model; see :meth:`BayesianGPLVM.fit`."""
+        """Fit the model; see `BayesianGPLVM.fit`."""
         return fit_table(self, self._prepare(X, times, sequences), n_local=int(self.n_local))
 
     def _inference(self) -> dict[str, Any]:

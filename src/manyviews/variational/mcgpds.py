@@ -71,32 +71,33 @@ class McGPDS(ViewsModel):
         one for each with α at 0.5: the PPCA scores of the views, rotated towards their canonical
         variates or as they are, or random. An array (samples x components) is everybody's path.
     scaling, noise_floor, align, evidence_power
-        As in :class:`~manyviews.MRD`.
+        As in `MRD`.
     signal_check, search, random_state, verbose
-        As in :class:`~manyviews.BayesianGPLVM`.
+        As in `BayesianGPLVM`.
 
     Notes
     -----
-    :meth:`predict` takes, besides what all models take, ``n_modes`` (see :class:`~manyviews.MRD`)
+    `predict()` takes, besides what all models take, ``n_modes`` (see `MRD`)
     and
 
     private : {"auto", "conditional", "nearest", "nearest-own"}, default="auto"
         Where the path of a wanted view comes from: its prior given the shared path; the
         training sample nearest in the shared path [McGPDS23, Algorithm 1]; the one nearest in the
         known views' own paths. ``"auto"`` takes what predicts left-out training sequences
-        best (:meth:`compare_private`), which is found out at the first such question.
+        best (`compare_private()`), which is found out at the first such question.
 
     Attributes
     ----------
     view_names_ : tuple of str
+        Names of the views, in the order in which they were given.
     alpha_ : DataFrame of shape (n_views, n_components)
         The weights: how far a view's path goes its own way.
     latent_mean_, latent_std_ : ndarray of shape (n_samples, (n_views + 1) * n_components)
-        The views' paths side by side, and the shared one last; see :meth:`path`.
+        The views' paths side by side, and the shared one last; see `path()`.
     private_losses_ : dict
         Cross-validated losses of the treatments of the private path, by question asked so far.
     relevance_, lower_bound_, fit_info_
-        As in :class:`~manyviews.MRD`.
+        As in `MRD`.
     """
 
     _options = {
@@ -230,7 +231,7 @@ class McGPDS(ViewsModel):
         """Cross-validated mean negative log density of the treatments of the private path.
 
         On scaled data; the training sequences are left out in turn, at the parameters of the fit.
-        For ``flow_weight`` see :meth:`BayesianGPLVM.transform`.
+        For ``flow_weight`` see `BayesianGPLVM.transform`.
         """
         check_is_fitted(self)
         question = Question(tuple(self._places(known)), tuple(self._places(target)))

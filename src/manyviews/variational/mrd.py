@@ -51,7 +51,7 @@ class MRD(ViewsModel):
         Curved maps that may be straight: a linear part costs nothing where there are no curves.
     n_local : int or dict by view, default=0
         Local processes of each view: with one or more, its columns mix several kernels by weights
-        of their own [McGPDS23]; see :class:`~manyviews.McGPDS`.
+        of their own [McGPDS23]; see `McGPDS`.
     init : {"concatenated", "separate", "canonical", "random"} or array, default="concatenated"
         Starting latent means: PPCA of all views side by side, or of each on its own, or
         generalised canonical correlations (what the views share comes first), or random, or
@@ -64,13 +64,13 @@ class MRD(ViewsModel):
     align : {"union", "intersection"}, default="union"
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
     split_columns : bool, default=False
-        Make every column a view of its own [MRD21, §5.6]; see :meth:`per_column`.
+        Make every column a view of its own [MRD21, §5.6]; see `per_column()`.
     likelihood : str, Likelihood or dict by view, optional
         The kind of data: ``"gaussian"`` (the default), ``"gaussian_per_column"`` (one noise per
         column), ``"student_t"`` (outliers), ``"bernoulli"`` (0 and 1), ``"ordinal"``,
         ``"categorical"``, ``"poisson"`` and ``"negative_binomial"`` (counts), ``"hurdle"`` (zero or
         positive), ``"censored"``, ``"censored_lognormal"``, or an object of
-        :mod:`manyviews.likelihoods` such as ``Binomial(trials="coverage")``, whose table of trials
+        `manyviews.likelihoods` such as ``Binomial(trials="coverage")``, whose table of trials
         comes among the views.
         ``"auto"`` decides by the data; ``fit_info_.kinds`` says what it took them for, and why.
         Views that are not Gaussian are not scaled, and predictions of them are rates,
@@ -85,15 +85,15 @@ class MRD(ViewsModel):
         Whether a predicted view also follows the known ones directly, by a ridge regression of
         what the latent space leaves unexplained, and has its intervals calibrated. Both are learnt
         from training samples that the model is made to forget, the first time a question is
-        asked; see :class:`~manyviews.variational.residual_link.ResidualLink`. With time stamps,
+        asked; see `ResidualLink`. With time stamps,
         and for views that are not Gaussian, answers come from the latent space alone. It may be
         changed after the fit.
     missing, signal_check, time_kernel, search, random_state, verbose
-        As in :class:`~manyviews.BayesianGPLVM`.
+        As in `BayesianGPLVM`.
 
     Notes
     -----
-    :meth:`predict` takes, besides what all models take:
+    `predict()` takes, besides what all models take:
 
     private : {"posterior", "nearest", "blend", "conditional"}, default="posterior"
         Where the dimensions come from that the known views do not inform: from the
@@ -102,23 +102,27 @@ class MRD(ViewsModel):
         from all training samples near in the shared dimensions, as a mixture.
     n_modes : int, default=1
         With more, q(x*) is a mixture of up to so many optima found: what the known views
-        leave ambiguous shows in the std and in the draws. See :meth:`predict_modes`. With time
+        leave ambiguous shows in the std and in the draws. See `predict_modes()`. With time
         stamps, modes are whole paths.
     coupled : bool, default=True
         With time stamps: whether samples of a sequence are inferred jointly.
     flow_weight : float, default=0.0
-        With time stamps: see :meth:`BayesianGPLVM.transform`.
+        With time stamps: see `BayesianGPLVM.transform`.
 
     Attributes
     ----------
     view_names_ : tuple of str
+        Names of the views, in the order in which they were given.
     relevance_ : DataFrame of shape (n_views, n_components)
         Relevance of each dimension for each view, the largest of a view being one.
     latent_mean_, latent_std_ : ndarray of shape (n_samples, n_components)
+        Posterior of the training samples' latent positions.
     n_active_ : int
         Dimensions that any view uses (relevance above 0.005).
     lower_bound_ : float
+        The bound on the log marginal likelihood that the fit maximised.
     fit_info_ : FitInfo
+        What happened during the fit: bounds, iterations, convergence, seconds.
 
     Examples
     --------
@@ -201,7 +205,7 @@ class MRD(ViewsModel):
         times, sequences : array-like or Series, optional
             A time stamp (or several observed inputs) and a sequence per sample: the latent
             points then follow a Gaussian process over time [MRD21, §4.3]. See
-            :meth:`BayesianGPLVM.fit`.
+            `BayesianGPLVM.fit`.
         """
         scaled = self._prepare(views, times, sequences)
         asked = [self.likelihoods_[name] for name in self.view_names_]
@@ -261,7 +265,7 @@ class MRD(ViewsModel):
     ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
         """Log density of each new sample by importance sampling, and its Monte Carlo error.
 
-        In the units of the data, for samples without time stamps; what :meth:`score_samples` takes
+        In the units of the data, for samples without time stamps; what `score_samples()` takes
         for models with views that are not Gaussian.
         """
         new = self._new(views)
@@ -310,7 +314,7 @@ class MRD(ViewsModel):
             model is asked about samples that it knows, which costs little but flatters it where
             there are few samples.
         private
-            As in :meth:`predict`.
+            As in `predict()`.
 
         Returns
         -------

@@ -56,9 +56,9 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     n_inducing : int, optional
         Inducing inputs: more is more exact and slower. Default: 50, or the number of samples.
     kernel : str or Kernel, default="rbf"
-        As for :class:`BayesianGPLVM`.
+        As for `BayesianGPLVM`.
     input_noise : {"known", "shared", "column", "row"}, default="known"
-        Whether the noise of the inputs is ``X_std`` of :meth:`fit` (none by default), or learnt:
+        Whether the noise of the inputs is ``X_std`` of `fit()` (none by default), or learnt:
         one variance for all (standardised) inputs, one per column, or one per row.
     missing_inputs : {"gaussian", "independent"}, default="gaussian"
         What is known of missing inputs before y is seen: a Gaussian given the row's other inputs,
@@ -73,7 +73,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     noise_floor : float, default=1e-6
         Smallest noise variance of the outputs, as a share of their variance.
     search, random_state, verbose
-        As for :class:`BayesianGPLVM`.
+        As for `BayesianGPLVM`.
 
     Attributes
     ----------
@@ -87,10 +87,11 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     n_active_ : int
         Inputs with a relevance above 0.005.
     noise_variance_ : ndarray of shape (n_targets,)
+        In the units of the data.
     lower_bound_ : float
         Lower bound on log p(y | z), in the units of y.
     kernel_, fit_info_
-        As for :class:`BayesianGPLVM`.
+        As for `BayesianGPLVM`.
 
     Examples
     --------
@@ -301,7 +302,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X_std : float or array-like, optional
-            As for :meth:`fit`; by default the learnt noise, if it was learnt.
+            As for `fit()`; by default the learnt noise, if it was learnt.
         """
         q = self._seen(X, X_std)
         if n_samples is not None:
@@ -369,7 +370,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         return Positions.independent(found.mean, found.variance)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; see :func:`manyviews.load`."""
+        """Write the fitted model to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 
