@@ -5,22 +5,41 @@ python docs/assets/overview.py
 
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 
 from manyviews import MRD, Search, plot
 from manyviews.cli.demonstration import HALF, halves
 
 N_TRAIN = 400
+DIGIT = (8.0, 11.0)  # width and height of a digit that is cut in two, with its margins
+
+
+class Found(NamedTuple):
+    """What is drawn: the data, the fit, and answers about samples it has not seen."""
+
+    model: MRD
+    upper: np.ndarray
+    lower: np.ndarray
+    digits: np.ndarray
+    given: np.ndarray
+    truth: np.ndarray
+    guess: np.ndarray
+    error: np.ndarray
 
 
 def main() -> None:
     """Fit, predict and draw."""
-    mpl.use("agg")
-    from matplotlib import pyplot as plt
+    path = Path(__file__).with_name("overview.png")
+    draw(fitted(), path)
+    print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
+
+def fitted() -> Found:
+    """The model of 400 digits, and lower halves from upper ones that it has not seen."""
     views, digits = halves(N_TRAIN + 60)
     train = {name: view[:N_TRAIN] for name, view in views.items()}
     new = {name: view[N_TRAIN:] for name, view in views.items()}
@@ -32,44 +51,60 @@ def main() -> None:
         mean, std = model.predict(known, "lower half", return_std=True)
     labels = digits[N_TRAIN:]
     shown = [int(np.flatnonzero(labels == digit)[1]) for digit in sorted(set(labels))]
+    tables = (*train.values(), new["upper half"], new["lower half"], mean, std)
+    upper, lower, *answers = (table.to_numpy() for table in tables)
+    return Found(model, upper, lower, digits[:N_TRAIN], *(rows[shown] for rows in answers))
 
-    plt.rcParams.update({"font.size": 10, "axes.titlesize": 12, "axes.titleweight": "bold"})
+
+def draw(found: Found, path: Path) -> None:
+    """Four pictures side by side."""
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    plt.rcParams.update({"font.size": 11, "axes.titlesize": 14, "axes.titleweight": "bold"})
     figure, axes = plt.subplots(
-        1, 4, figsize=(14, 3.9), layout="constrained", width_ratios=[1.0, 1.35, 1.25, 1.45]
+        1, 4, figsize=(16, 4.2), layout="constrained", width_ratios=[1.0, 1.2, 1.1, 1.6]
     )
-    upper, lower = (train[name].to_numpy() for name in ("upper half", "lower half"))
     for i in range(9):
-        two_halves(axes[0], upper[i], lower[i], 10.5 * (i % 3), -11.5 * (i // 3))
-    axes[0].set_title("Two tables, same samples")
+        two_halves(axes[0], found.upper[i], found.lower[i], 10 * (i % 3), -DIGIT[1] * (i // 3))
+    axes[0].set(title="Two tables, same samples", xlim=(-0.5, 28.5), ylim=(-27, 5))
 
-    explained = model.variance_explained().drop(columns="total")
+    explained = found.model.variance_explained().drop(columns="total")
     order = explained.sum().sort_values(ascending=False).index[:5]
     plot.relevance_map(explained[order], ax=axes[1], label="variance explained")
-    axes[1].set_title("Shared or private?")
-    common = explained.min().sort_values(ascending=False).index
-    first = tuple(int(d) for d in common[:2])
-    plot.latent_map(model, digits[:N_TRAIN], first, ax=axes[2], background=False)
+    words = [owner(explained[dimension]) for dimension in order]
+    axes[1].set(title="What is shared, what is private", xticklabels=words, xlabel="")
+    axes[1].tick_params(axis="x", labelsize=9)
+    axes[1].set_yticklabels(["upper\nhalf", "lower\nhalf"])
+
+    first = tuple(int(d) for d in explained.min().sort_values(ascending=False).index[:2])
+    plot.latent_map(found.model, found.digits, first, ax=axes[2], background=False)
     axes[2].set(title="A map of the samples", xlabel="", ylabel="", xticks=[], yticks=[])
 
-    given, truth = new["upper half"].to_numpy()[shown], new["lower half"].to_numpy()[shown]
-    guess, error = mean.to_numpy()[shown], std.to_numpy()[shown]
-    for i in range(len(shown)):
-        x = 10.5 * i
-        two_halves(axes[3], given[i], truth[i], x, 0.0)
-        two_halves(axes[3], given[i], guess[i], x, -11.5)
-        half(axes[3], error[i], x, -20.0, cmap="Oranges", vmax=float(std.to_numpy().max()))
-    for y, word in ((0.0, "true"), (-11.5, "upper half given,\nlower predicted"), (-18.0, "± std")):
-        axes[3].text(-1, y, word, ha="right", va="center")
-    axes[3].set_title("One table from the other")
+    for i in range(len(found.given)):
+        x = 10.0 * i
+        two_halves(axes[3], found.given[i], found.truth[i], x, 0.0)
+        two_halves(axes[3], found.given[i], found.guess[i], x, -DIGIT[1])
+        half(axes[3], found.error[i], x, -DIGIT[1] - 10.0, "Oranges", float(found.error.max()))
+    for y, words in (
+        (2.4, "given"),
+        (-2.4, "truth"),
+        (-8.6, "given"),
+        (-13.4, "predicted"),
+        (-19, "std"),
+    ):
+        axes[3].text(-1.0, y, words, ha="right", va="center")
+    axes[3].set(title="One table from the other", xlim=(-11, 48.5), ylim=(-21.5, 5))
     for ax in (axes[0], axes[3]):
         ax.set_axis_off()
         ax.set_aspect("equal")
-        ax.autoscale()
-    axes[3].set_xlim(-24, None)
+    figure.savefig(path, dpi=100)
 
-    path = Path(__file__).with_name("overview.png")
-    figure.savefig(path, dpi=110)
-    print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
+
+def owner(explained: pd.Series) -> str:
+    """Who uses a dimension."""
+    users = [name.split()[0] for name, share in explained.items() if share > 0.02]
+    return "shared" if len(users) == len(explained) else f"{users[0]}\nonly"
 
 
 def two_halves(ax: Any, upper: np.ndarray, lower: np.ndarray, x: float, y: float) -> None:
