@@ -220,7 +220,7 @@ class AutoregressiveGP(BaseEstimator):
         return (self._like(mean), self._like(std)) if return_std else self._like(mean)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; see :func:`manyviews.load`."""
+        """Write the fitted model to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 

@@ -235,7 +235,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return density < self.threshold_
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to one file; see :func:`manyviews.load`."""
+        """Write the fitted classifier to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 

@@ -84,7 +84,7 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         self.calibration_folds = calibration_folds
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to features (views as for :class:`MRD`, or one table) and labels.
+        """Fit to features (views as for `MRD`, or one table) and labels.
 
         ``y`` holds one class per sample, or a 0/1 matrix of labels. Samples whose label is NaN (or
         None, in ``y`` of objects) inform the structure of the features only.
@@ -134,7 +134,7 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[np.argmax(chances, axis=1)]
 
     def save(self, path: Any) -> None:
-        """Write the fitted classifier to one file; see :func:`manyviews.load`."""
+        """Write the fitted classifier to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 

@@ -24,7 +24,7 @@ def read_views(sources: Iterable[str], index: str | None = None) -> dict[str, An
     Parameters
     ----------
     index : str, optional
-        The column that names the samples. See :func:`read_table`.
+        The column that names the samples. See `read_table()`.
     """
     views: dict[str, Any] = {}
     for source in sources:

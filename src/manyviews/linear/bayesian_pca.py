@@ -40,7 +40,7 @@ class BayesianPCA(LinearTable):
     latent_mean_, latent_std_ : ndarray of shape (n_samples, kept components)
         Posterior of the training rows' latent positions.
     relevance_, loadings_, noise_variance_
-        As in :class:`PPCA`, for the components kept.
+        As in `PPCA`, for the components kept.
     lower_bound_ : float
         Lower bound on the log evidence.
 

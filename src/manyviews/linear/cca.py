@@ -113,7 +113,7 @@ class CCA(CanonicalModel):
     latent_mean_ : ndarray of shape (n_samples, n_components)
         Mean of the views' variates.
     relevance_, n_active_
-        As in :class:`~manyviews.MRD`.
+        As in `MRD`.
 
     Examples
     --------

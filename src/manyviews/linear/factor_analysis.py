@@ -27,14 +27,14 @@ class FactorAnalysis(LinearTable):
     Parameters
     ----------
     n_components, scaling, max_iter, random_state
-        As in :class:`PPCA`.
+        As in `PPCA`.
     tol : float, default=1e-6
         Gain of log likelihood per observed value at which the fit has converged.
 
     Attributes
     ----------
     latent_mean_, latent_std_, relevance_, loadings_, noise_variance_, lower_bound_
-        As in :class:`PPCA`.
+        As in `PPCA`.
 
     Examples
     --------

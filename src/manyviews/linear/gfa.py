@@ -67,7 +67,7 @@ class GroupFactorAnalysis(ViewsModel):
     relevance_ : DataFrame of shape (n_views, kept factors)
         Mean square of the loadings, the largest of a view being one.
     latent_mean_, latent_std_, n_active_, fit_info_, view_names_
-        As in :class:`~manyviews.MRD`, for the factors kept.
+        As in `MRD`, for the factors kept.
     learnt_from_ : ndarray of bool
         The samples that the loadings were learnt from.
     lower_bound_ : float

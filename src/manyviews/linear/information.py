@@ -23,7 +23,7 @@ def gaussian_mutual_information(
     a, b : tables with equally many rows
         Or ``a`` alone, holding canonical correlations: ``model.canonical_correlations_``.
     regularisation : float or "auto", default=0.0
-        As in :class:`CCA`.
+        As in `CCA`.
 
     Examples
     --------

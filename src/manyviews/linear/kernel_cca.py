@@ -62,7 +62,7 @@ class KernelCCA(CanonicalModel):
         Parameter of kernels that have it; the median rule is 1 / (2 × median squared distance).
     regularisation : float or dict by view, default=0.02
         κ as a share of the variance of all features together, trace(K)/N. With a linear kernel
-        of D columns, κ is a regularisation of D κ in :class:`CCA`.
+        of D columns, κ is a regularisation of D κ in `CCA`.
     scaling : {"view", "column", "none"} or dict by view, default="view"
         Divide each centred view by one number, by one per column, or not at all.
     align : {"union", "intersection"}, default="union"
@@ -77,7 +77,7 @@ class KernelCCA(CanonicalModel):
     dual_ : tuple of ndarray
         α of every view, samples x components.
     latent_mean_, relevance_, n_active_
-        As in :class:`CCA`.
+        As in `CCA`.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class ProbabilisticCCA(ViewsModel):
     canonical_correlations_ : ndarray of shape (n_components,)
         Between two views, under the model.
     relevance_, latent_mean_, latent_std_, n_active_, lower_bound_, fit_info_
-        As in :class:`~manyviews.MRD`; ``lower_bound_`` is the log likelihood.
+        As in `MRD`; ``lower_bound_`` is the log likelihood.
 
     Examples
     --------

@@ -91,7 +91,7 @@ class DirichletPCCA(MixtureModel):
     labels_ : ndarray of int
         A clustering of the training samples that represents all kept ones (Dahl 2006).
     clusters_ : JointMixture
-        The components of that clustering; :meth:`transform` and :meth:`responsibilities` use it.
+        The components of that clustering; `transform()` and `responsibilities()` use it.
     n_clusters_ : int
         The most frequent number of clusters (variational: clusters that any sample prefers).
     trace_ : dict of ndarray of shape (n_chains, n_sweeps)

@@ -66,6 +66,7 @@ class MixturePCCA(MixtureModel):
     lower_bound_ : float
         The same in the units of the data.
     fit_info_ : FitInfo
+        What happened during the fit: bounds, iterations, convergence, seconds.
 
     Examples
     --------
@@ -181,6 +182,7 @@ def choose_n_clusters(
     model : MixturePCCA
         The options; not changed.
     candidates : iterable of int
+        Numbers of clusters to try.
     criterion : {"held-out", "bic"}, default="held-out"
         Mean log density of samples left out in turn (higher is better), or the Bayesian
         information criterion of all samples (lower is better).

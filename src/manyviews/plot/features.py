@@ -21,7 +21,7 @@ def top_features(
     """The columns of a view that move farthest per standard deviation of a dimension.
 
     In standard deviations of the column, so that columns of different units compare. Of an
-    image (see :func:`manyviews.plot.choose_picture` for ``shape``) all pixels are shown in their
+    image (see `manyviews.plot.choose_picture` for ``shape``) all pixels are shown in their
     places, the brighter the farther they move.
     """
     subject = Subject.of(model)

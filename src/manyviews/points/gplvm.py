@@ -70,6 +70,7 @@ class GPLVM(TableModel):
     latent_mean_ : ndarray of shape (n_samples, n_components)
         Latent points of the training rows.
     latent_std_ : ndarray of zeros
+        Points have no uncertainty.
     relevance_ : ndarray of shape (n_components,)
         Relevance of each dimension, the largest being one.
     lower_bound_ : float

@@ -52,7 +52,7 @@ class GPLVMCCA(ViewsModel):
     ard : bool, default=True
         Whether kernels given by name have one lengthscale per dimension, or one for all.
     psi : {"full", "diagonal", "identity"}, default="full"
-        ``"identity"`` is :class:`SharedGPLVM` (the thesis's GPLVM-PCA, kernel variances free),
+        ``"identity"`` is `SharedGPLVM` (the thesis's GPLVM-PCA, kernel variances free),
         ``"diagonal"`` scales columns (Grochow's SGPLVM).
     psi_prior : float, default=0.1
         Weight of the prior on Ψ/β, in samples per sample. Its covariance is that of the view's
@@ -75,7 +75,7 @@ class GPLVMCCA(ViewsModel):
     align : {"union", "intersection"}, default="union"
         Whether to keep all samples of DataFrames, or those that all views have.
     search, random_state, verbose
-        As in :class:`~manyviews.points.GPLVM`.
+        As in `GPLVM`.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class GPLVMCCA(ViewsModel):
     psi_condition_ : dict of float by view
         Smallest share of a view's variance, over all directions, that is noise Ψ/β.
     latent_mean_, relevance_, lower_bound_, fit_info_
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Notes
     -----

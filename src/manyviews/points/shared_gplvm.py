@@ -44,13 +44,14 @@ class SharedGPLVM(ViewsModel):
     align : {"union", "intersection"}, default="union"
         Whether to keep all samples of DataFrames, or those that all views have.
     search, random_state, verbose
-        As in :class:`~manyviews.points.GPLVM`.
+        As in `GPLVM`.
 
     Attributes
     ----------
     latent_mean_ : ndarray of shape (n_samples, n_components)
         Latent points of the training samples.
     latent_std_ : ndarray of zeros
+        Points have no uncertainty.
     relevance_ : DataFrame of shape (n_views, n_components)
         Relevance of each dimension for each view, the largest of a view being one.
     lower_bound_ : float

@@ -59,7 +59,7 @@ class SharedPrivateGPLVM(ViewsModel):
     n_rounds : int, default=5
         Rounds of training shared and private parts in turn, before all are trained together.
     scaling, noise_floor, align, search, random_state, verbose
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Attributes
     ----------
@@ -198,6 +198,7 @@ class SharedPrivateGPLVM(ViewsModel):
         Parameters
         ----------
         part : {"shared", "private"}
+            Which of the two.
         X : latent positions, optional
             Default: those of the training samples.
         """

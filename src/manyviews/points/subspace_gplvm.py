@@ -41,7 +41,7 @@ class SubspaceGPLVM(ViewsModel):
         of a view, or from an array (samples x all dimensions, the shared ones first, then view by
         view).
     scaling, noise_floor, align, search, random_state, verbose
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class SubspaceGPLVM(ViewsModel):
     relevance_ : DataFrame of shape (n_views, n_dimensions)
         Zero where a dimension is private to another view.
     lower_bound_, fit_info_
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Examples
     --------

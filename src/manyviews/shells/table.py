@@ -160,7 +160,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         return self._densities([scaled], when, how)
 
     def score(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> float:
-        """Mean of :meth:`score_samples`: higher is better."""
+        """Mean of `score_samples()`: higher is better."""
         return float(np.mean(self.score_samples(X, times=times, sequences=sequences)))
 
     def impute(

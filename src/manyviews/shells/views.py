@@ -45,7 +45,9 @@ class Modes:
     Attributes
     ----------
     weights : ndarray of shape (n_rows, n_modes)
+        Of the modes; they add up to one.
     means, stds : ndarray of shape (n_rows, n_modes, n_columns)
+        Of each column in each mode.
     """
 
     weights: Float[np.ndarray, "N S"]
@@ -201,7 +203,7 @@ class ViewsModel(FittedModel):
         target : str or list of str, optional
             Views to predict. Default: those not given (all, if all are given).
         times, sequences
-            For models fitted with time stamps; see :meth:`BayesianGPLVM.transform`.
+            For models fitted with time stamps; see `BayesianGPLVM.transform`.
         return_std, return_cov, n_samples
             Return the mean alone; mean and standard deviation; mean and covariance of each row's
             values; or draws of shape (n_samples, n_rows, n_columns). Noise is included.
@@ -212,7 +214,8 @@ class ViewsModel(FittedModel):
 
         Returns
         -------
-        The result for the target, or a dict of them by view if ``target`` is a list or None.
+        result, or dict of results by view
+            For the target; a dict if ``target`` is a list or None.
         """
         new = self._new(views, times, sequences)
         targets = self._targets(target, new.found)
@@ -306,7 +309,7 @@ class ViewsModel(FittedModel):
     ) -> Float[np.ndarray, " N"]:
         """Log density of each new sample's observed values, in the units of the data.
 
-        Of variational models an approximation; see :meth:`BayesianGPLVM.score_samples`.
+        Of variational models an approximation; see `BayesianGPLVM.score_samples`.
         """
         new = self._new(views, times, sequences)
         return self._densities(new.scaled, new.when, how)
@@ -314,7 +317,7 @@ class ViewsModel(FittedModel):
     def score(
         self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None
     ) -> float:
-        """Mean of :meth:`score_samples`: higher is better."""
+        """Mean of `score_samples()`: higher is better."""
         return float(np.mean(self.score_samples(views, times=times, sequences=sequences)))
 
     def impute(

@@ -46,7 +46,7 @@ def compare(
     views : dict, list, MuData, Views
         Two views or more; NaN is missing.
     models : list or dict by name, optional
-        As for :class:`~manyviews.Stack`, and ``"stack"`` for a stack of the usual members. Default:
+        As for `Stack`, and ``"stack"`` for a stack of the usual members. Default:
         the mean, ridge, PLS, k-NN, GP regression, a random forest (up to 200,000 numbers), GFA,
         PCCA (up to 600 columns), MRD with a brief search, and the stack.
     targets : str or list of str, optional
@@ -57,7 +57,7 @@ def compare(
     reference : str, default="ridge"
         The method that all others are compared with, in pairs, fold by fold.
     times, sequences, groups
-        As for :class:`~manyviews.Stack`.
+        As for `Stack`.
     cache : path, optional
         A folder for results, one JSON file per method and fold. A later call with the same data and
         options reads them instead of fitting again.

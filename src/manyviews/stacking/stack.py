@@ -248,7 +248,8 @@ class Stack(BaseEstimator):
 
         Returns
         -------
-        ndarray, or DataFrame where samples came with names
+        ndarray or DataFrame
+            A DataFrame where samples came with names.
         """
         if sum((bool(return_std), quantiles is not None, n_samples is not None)) > 1:
             raise OptionError("ask for one of return_std, quantiles and n_samples")
@@ -305,11 +306,11 @@ class Stack(BaseEstimator):
     def score(
         self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None
     ) -> float:
-        """Mean of :meth:`score_samples`: higher is better."""
+        """Mean of `score_samples()`: higher is better."""
         return float(np.mean(self.score_samples(views, times=times, sequences=sequences)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted stack to one file; see :func:`manyviews.load`.
+        """Write the fitted stack to one file; see `manyviews.load`.
 
         The file holds members and weights, but not the folds' fits that further questions need.
         """

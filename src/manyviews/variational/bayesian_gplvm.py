@@ -36,7 +36,7 @@ class BayesianGPLVM(TableModel):
         samples.
     kernel : str or Kernel, default="rbf"
         ``"rbf"``, ``"linear"``, ``"rbf + linear + bias"``, … start at values read off the data;
-        a :class:`~manyviews.kernels.Kernel` starts at its own values.
+        a `Kernel` starts at its own values.
     init : {"pca", "ppca", "random"} or array, default="ppca"
         Starting latent means; an array has one row per sample.
     scaling : {"view", "column", "none"}, default="view"
@@ -49,7 +49,7 @@ class BayesianGPLVM(TableModel):
         model assumes independent noise in columns and successive rows. Where noise is correlated,
         positions look too certain, and a smaller power widens them. ``"auto"`` reads it off the
         correlations of the training residuals. It may be changed after the fit, and does not
-        enter :meth:`score_samples`.
+        enter `score_samples()`.
     missing : {"auto", "exact", "shared"}, default="auto"
         Treatment of NaN: exact for each pattern of missing rows, or with one posterior covariance
         for all columns. ``"auto"`` is exact up to 16 patterns.

@@ -30,7 +30,7 @@ class CGPDS(TableModel):
         Number J of local processes; zero gives a plain Gaussian process.
     n_components, n_inducing, kernel, init, scaling, noise_floor, evidence_power, signal_check, \
 time_kernel, search, random_state, verbose
-        As in :class:`~manyviews.BayesianGPLVM`; missing values are treated exactly.
+        As in `BayesianGPLVM`; missing values are treated exactly.
 
     Examples
     --------
@@ -81,7 +81,7 @@ time_kernel, search, random_state, verbose
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
-        """Fit the model; see :meth:`BayesianGPLVM.fit`."""
+        """Fit the model; see `BayesianGPLVM.fit`."""
         return fit_table(self, self._prepare(X, times, sequences), n_local=int(self.n_local))
 
     def _inference(self) -> dict[str, Any]:

@@ -69,9 +69,9 @@ class McGPDS(ViewsModel):
         one path for each view, with α at 0.5: PPCA scores rotated towards canonical variates,
         PPCA scores, or random. An array (samples x components) is the path of all views.
     scaling, noise_floor, align, evidence_power
-        As in :class:`~manyviews.MRD`.
+        As in `MRD`.
     signal_check, search, random_state, verbose
-        As in :class:`~manyviews.BayesianGPLVM`.
+        As in `BayesianGPLVM`.
 
     Notes
     -----
@@ -91,11 +91,11 @@ class McGPDS(ViewsModel):
     alpha_ : DataFrame of shape (n_views, n_components)
         The weights α: 0 is shared, 1 is private.
     latent_mean_, latent_std_ : ndarray of shape (n_samples, (n_views + 1) * n_components)
-        The views' paths side by side, and the shared one last; see :meth:`path`.
+        The views' paths side by side, and the shared one last; see `path()`.
     private_losses_ : dict
         Cross-validated losses of the treatments of the private path, by question asked so far.
     relevance_, lower_bound_, fit_info_
-        As in :class:`~manyviews.MRD`.
+        As in `MRD`.
     """
 
     _options = {

@@ -66,13 +66,13 @@ class MRD(ViewsModel):
         DataFrames are aligned on their index. With ``"union"`` a sample that a view lacks is
         missing there; ``"intersection"`` keeps the samples that all views have.
     split_columns : bool, default=False
-        Make every column a view of its own [MRD21, §5.6]; see :meth:`per_column`.
+        Make every column a view of its own [MRD21, §5.6]; see `per_column()`.
     likelihood : str, Likelihood or dict by view, optional
         Kind of data: ``"gaussian"`` (the default), ``"gaussian_per_column"`` (one noise per
         column), ``"student_t"`` (outliers), ``"bernoulli"`` (0 and 1), ``"ordinal"``,
         ``"categorical"``, ``"poisson"`` and ``"negative_binomial"`` (counts), ``"hurdle"`` (zero or
         positive), ``"censored"``, ``"censored_lognormal"``, or an object of
-        :mod:`manyviews.likelihoods` such as ``Binomial(trials="coverage")``, whose table of trials
+        `manyviews.likelihoods` such as ``Binomial(trials="coverage")``, whose table of trials
         comes among the views.
         ``"auto"`` decides by the data, and ``fit_info_.kinds`` says what it chose and why. Views
         that are not Gaussian are not scaled; their predictions are rates, probabilities or
@@ -91,7 +91,7 @@ class MRD(ViewsModel):
         latent space alone with time stamps, for views that are not Gaussian, and where values of
         the wanted view are given. It may be changed after the fit.
     missing, signal_check, time_kernel, search, random_state, verbose
-        As in :class:`~manyviews.BayesianGPLVM`.
+        As in `BayesianGPLVM`.
 
     Notes
     -----
@@ -109,7 +109,7 @@ class MRD(ViewsModel):
     coupled : bool, default=True
         With time stamps: whether samples of a sequence are inferred jointly.
     flow_weight : float, default=0.0
-        With time stamps: see :meth:`BayesianGPLVM.transform`.
+        With time stamps: see `BayesianGPLVM.transform`.
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         Number of inducing inputs: more are slower and more exact. Default: 50, or the number of
         samples.
     kernel : str or Kernel, default="rbf"
-        As for :class:`BayesianGPLVM`.
+        As for `BayesianGPLVM`.
     input_noise : {"known", "shared", "column", "row"}, default="known"
         Noise of the inputs: ``X_std`` of :meth:`fit` (none by default), or learnt, with one
         variance for all standardised inputs, one per column, or one per row.
@@ -74,7 +74,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     noise_floor : float, default=1e-6
         Smallest noise variance of the outputs, as a share of their variance.
     search, random_state, verbose
-        As for :class:`BayesianGPLVM`.
+        As for `BayesianGPLVM`.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     lower_bound_ : float
         Lower bound on log p(y | z), in the units of y.
     kernel_, fit_info_
-        As for :class:`BayesianGPLVM`.
+        As for `BayesianGPLVM`.
 
     Examples
     --------
@@ -303,7 +303,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X_std : float or array-like, optional
-            As for :meth:`fit`; by default the learnt noise, if it was learnt.
+            As for `fit()`; by default the learnt noise, if it was learnt.
         """
         q = self._seen(X, X_std)
         if n_samples is not None:
@@ -371,7 +371,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         return Positions.independent(found.mean, found.variance)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; see :func:`manyviews.load`."""
+        """Write the fitted model to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 
