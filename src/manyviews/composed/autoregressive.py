@@ -168,7 +168,8 @@ class AutoregressiveGP(BaseEstimator):
 
         Returns
         -------
-        mean, (mean, std) or trajectories
+        ndarray, DataFrame or tuple
+            Mean, (mean, std) or trajectories.
         """
         check_is_fitted(self)
         chosen = self._check_propagation(self.propagation if propagation is None else propagation)

@@ -40,13 +40,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         Class priors: shares of the training rows, equal ones, one number per class in the order
         of ``classes_``, or a number by class.
     reject_share : float, default=0.0
-        Share of ordinary rows that :meth:`reject` may reject: its threshold is that quantile of
+        Share of ordinary rows that `reject()` may reject: its threshold is that quantile of
         the log density of training rows. Zero computes no threshold.
     calibration : int or float, optional
         Folds (int) or held-out share (float below one) of training rows that are scored by models
         which have not seen them; each fold costs another fit of all classes. A power and an offset
         for each class then minimise the log loss of these rows, and the threshold of
-        :meth:`reject` is computed from them. By default densities are used as they are, and the
+        `reject()` is computed from them. By default densities are used as they are, and the
         threshold comes from rows that the models have seen, so that somewhat more than
         ``reject_share`` of new rows are rejected.
     n_jobs : int, optional

@@ -27,7 +27,7 @@ LABEL_NOISE_FLOOR = 0.01  # of the codes' variance; without one, exact labels ou
 class MRDClassifier(ClassifierMixin, BaseEstimator):
     """Semi-supervised classifier of one or several views, with one or several labels per sample.
 
-    Labels enter an :class:`~manyviews.MRD` of all views as one more view, coded -1 / +1 with a
+    Labels enter an `MRD` of all views as one more view, coded -1 / +1 with a
     column per class [MRD21, §5.4]. For new samples that view is predicted from the others: with
     moments m and v of its columns, p(class) ∝ Π_c N(code_c; m_c, v_c + τ²), mixed over the modes
     of q(x*). With several labels per sample every column is decided separately. Samples whose
@@ -43,7 +43,7 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         The model. Its options are set as ``estimator__n_components`` and so on. Default: ``MRD()``.
     private : {"posterior", "nearest", "blend", "conditional"}, default="conditional"
         Source of the dimensions that the features do not determine; see
-        :class:`~manyviews.MRD`. Labels can occupy a dimension of their own, which only nearby
+        `MRD`. Labels can occupy a dimension of their own, which only nearby
         training samples inform.
     n_modes : int, default=3
         Optima of the latent position that probabilities are averaged over.

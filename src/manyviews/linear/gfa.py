@@ -26,7 +26,7 @@ class GroupFactorAnalysis(ViewsModel):
 
     The relevance 1/α_kq of factor q for view k is learnt: a factor that several views keep is
     shared, one that a single view keeps is private, and one that no view keeps is dropped. It is
-    the linear relative of :class:`~manyviews.MRD`, with loadings integrated out, for any number of
+    the linear relative of `MRD`, with loadings integrated out, for any number of
     views; values and whole views may be missing. With two views it is Bayesian inter-battery
     factor analysis (Klami et al. 2013; Klami et al. 2015).
 
@@ -51,7 +51,7 @@ class GroupFactorAnalysis(ViewsModel):
         factor, else from all.
     evidence_power : float, "auto" or dict by view, default=1.0
         Exponent, at most one, of the likelihood of a sample given its latent position, after the
-        fit; as in :class:`~manyviews.MRD`. With correlated residuals, positions look too certain
+        fit; as in `MRD`. With correlated residuals, positions look too certain
         at one; ``"auto"`` reads the power off the training residuals.
     n_restarts : int, default=1
         Number of starts. The first is PCA of all views side by side, others are random; the one

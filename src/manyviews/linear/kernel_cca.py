@@ -47,7 +47,7 @@ class KernelCCA(CanonicalModel):
         α_iᵀ (K_i² / N + κ_i K_i) α_i = 1,
 
     solved in the kernels' principal components: each component of K_i = U S Uᵀ is a column U √S of
-    an ordinary regularised CCA. With a linear kernel it equals :class:`CCA`. Regularisation is
+    an ordinary regularised CCA. With a linear kernel it equals `CCA`. Regularisation is
     required, since any two views of N different samples correlate perfectly without it. Predictions
     regress the wanted view on the variates; their standard deviation is that of training residuals,
     which is too small for flexible kernels.

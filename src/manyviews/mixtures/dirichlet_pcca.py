@@ -40,9 +40,9 @@ LARGEST_R_HAT = 1.1
 class DirichletPCCA(MixtureModel):
     """Dirichlet process mixture of probabilistic CCA [Leen08, §5.3-5.5].
 
-    The clusters are those of :class:`~manyviews.MixturePCCA`, with a Dirichlet process prior over
+    The clusters are those of `MixturePCCA`, with a Dirichlet process prior over
     the clustering, so that their number is inferred, and hierarchical priors over all parameters
-    (:mod:`manyviews.mixtures.hierarchy`). The posterior is sampled by Gibbs sweeps. Predictions
+    (`manyviews.mixtures.hierarchy`). The posterior is sampled by Gibbs sweeps. Predictions
     average over the kept states, and may have several modes.
 
     Parameters

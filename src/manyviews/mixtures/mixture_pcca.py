@@ -33,7 +33,7 @@ class MixturePCCA(MixtureModel):
     Parameters
     ----------
     n_clusters : int, default=3
-        Number of clusters; see :func:`manyviews.mixtures.choose_n_clusters`.
+        Number of clusters; see `manyviews.mixtures.choose_n_clusters`.
     n_components : int, default=1
         Latent dimensions that the views share in each cluster.
     m_step : {"auto", "em", "closed-form"}, default="auto"

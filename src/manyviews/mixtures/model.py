@@ -29,11 +29,11 @@ OPTIONS: Options = {
 class MixtureModel(ViewsModel):
     """A mixture model of the scaled columns of named views.
 
-    Every cluster has a latent space of its own, so compare positions (:meth:`transform`) only
-    among samples of one cluster (:meth:`predict_cluster`). A prediction is a Gaussian mixture per
+    Every cluster has a latent space of its own, so compare positions (`transform()`) only
+    among samples of one cluster (`predict_cluster()`). A prediction is a Gaussian mixture per
     sample. Mean, standard deviation and covariance are those of the mixture; where it has several
-    modes use :meth:`predict_modes`, :meth:`predictive_density` or draws. Values of the predicted
-    views themselves are not used; :meth:`impute` fills holes of a view.
+    modes use `predict_modes()`, `predictive_density()` or draws. Values of the predicted
+    views themselves are not used; `impute()` fills holes of a view.
     """
 
     engine_: MixtureEngine

@@ -32,7 +32,7 @@ class GPLVM(TableModel):
 
     is maximised over X and the kernel. Points have no uncertainty, so ARD weights overfit instead
     of switching dimensions off [BGPLVM16, figure 5]: give the right number of dimensions, or use
-    :class:`~manyviews.BayesianGPLVM`.
+    `BayesianGPLVM`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class GPLVM(TableModel):
     noise_floor : float, default=1e-6
         Smallest noise variance, as a share of the table's variance.
     search : Search, optional
-        Options of the optimisation; see :class:`~manyviews.Search`.
+        Options of the optimisation; see `Search`.
     random_state : int, RandomState or None, default=None
         Seed of random starts and draws.
     verbose : int, default=0

@@ -22,7 +22,7 @@ class SharedGPLVM(ViewsModel):
 
     Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k, f⁽ᵏ⁾_d ~ GP(0, k_k), x_n ~ N(0, I), by maximum a posteriori;
     the "GPLVM-PCA" of [Leen08]. All views use all dimensions, so that private variation competes
-    with shared variation. :class:`~manyviews.MRD` separates the two.
+    with shared variation. `MRD` separates the two.
 
     Parameters
     ----------

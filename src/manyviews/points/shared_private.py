@@ -36,8 +36,8 @@ class SharedPrivateGPLVM(ViewsModel):
         Y⁽ᵏ⁾ = F⁽ᵏ⁾(X) + N⁽ᵏ⁾(X⁽ᵏ⁾) + noise,
 
     by maximum a posteriori; the covariance of a view is K_f(X) + K_n(X⁽ᵏ⁾) + noise. Unlike in
-    :class:`SubspaceGPLVM`, shared and private parts do not interact, and can be separated
-    (:meth:`component`). Kernels are polynomial with relevance weights that a Gaussian prior
+    `SubspaceGPLVM`, shared and private parts do not interact, and can be separated
+    (`component()`). Kernels are polynomial with relevance weights that a Gaussian prior
     shrinks. Results depend strongly on the start.
 
     Parameters
@@ -48,13 +48,13 @@ class SharedPrivateGPLVM(ViewsModel):
         Dimensions that belong to one view.
     kernel : Kernel, optional
         Kernel of both parts of every view. Default: a
-        :class:`~manyviews.kernels.Polynomial` of degree 2.
+        `manyviews.kernels.Polynomial` of degree 2.
     ard_prior : float, default=10.0
         Standard deviation of the prior on the square roots of the relevance weights.
     bounded : bool, default=False
         Keep the points between zero and one, with a flat prior, as pixels of latent images.
     init : {"pcca", "ncca", "parts", "random"} or array, default="pcca"
-        As in :class:`SubspaceGPLVM`; random; or ``"parts"``, for bounded points: canonical variates
+        As in `SubspaceGPLVM`; random; or ``"parts"``, for bounded points: canonical variates
         of data that are not centred, rotated by varimax.
     n_rounds : int, default=5
         Rounds of training shared and private parts in turn, before all are trained together.

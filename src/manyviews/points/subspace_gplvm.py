@@ -22,7 +22,7 @@ class SubspaceGPLVM(ViewsModel):
     """Subspace GP-LVM: shared points, and private points of every view (Ek et al. 2008).
 
     Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d([x_n, x⁽ᵏ⁾_n]) + noise_k, by maximum a posteriori. The sizes of the spaces must
-    be given, and results depend on the start; :class:`~manyviews.MRD` infers the sizes.
+    be given, and results depend on the start; `MRD` infers the sizes.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         return pd.DataFrame(table, index=self.samples_, columns=self._columns())
 
     def variance_explained(self, kind: str = "lost") -> pd.Series:
-        """Share of variance by dimension, and in total; see :meth:`MRD.variance_explained`."""
+        """Share of variance by dimension, and in total; see `MRD.variance_explained`."""
         check_is_fitted(self)
         shares, total = variance_explained(self.engine_, 0, kind)
         return pd.Series([*shares, total], index=[*range(len(shares)), "total"])
@@ -108,7 +108,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         X : array-like of shape (n_rows, n_features)
             New rows; NaN is missing.
         times, sequences, coupled, flow_weight
-            See :meth:`transform`.
+            See `transform()`.
         return_std, return_cov : bool, default=False
             Whether to return standard deviations, or the covariance of each row's values, as well.
         n_samples : int, optional
@@ -118,7 +118,8 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
 
         Returns
         -------
-        mean, (mean, std), (mean, covariance) or draws
+        ndarray, DataFrame or tuple
+            Mean, (mean, std), (mean, covariance) or draws; a DataFrame where X is one.
         """
         scaled, when = self._new(X, times, sequences)
         q = self._infer([scaled], when, how=how)
@@ -137,7 +138,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         """Predict rows at given latent positions.
 
         ``latent_std`` adds the uncertainty of the positions. Other options are those of
-        :meth:`predict`.
+        `predict()`.
         """
         q = self._at(X, latent_std)
         return self._outputs(q, return_std, return_cov, n_samples, random_state)

@@ -139,7 +139,7 @@ class ViewsModel(FittedModel):
 
         ``kind="lost"`` is the share lost if the dimension is unknown and all others are known;
         ``"alone"`` is what it explains by itself. For the definition see
-        :func:`manyviews.fitted.explain.variance_explained`.
+        `manyviews.fitted.explain.variance_explained`.
         """
         check_is_fitted(self)
         found = [variance_explained(self.engine_, k, kind) for k in range(len(self.view_names_))]
@@ -174,7 +174,7 @@ class ViewsModel(FittedModel):
         """Latent means (and std) of new samples from the views that they have.
 
         For ``times``, ``sequences``, ``coupled`` and ``flow_weight`` see
-        :meth:`BayesianGPLVM.transform`.
+        `BayesianGPLVM.transform`.
         """
         new = self._new(views, times, sequences)
         q = self._infer(new.scaled, new.when, how=how).likeliest()

@@ -50,7 +50,7 @@ class Stack(BaseEstimator):
         Number of folds of shuffled samples; groups and sequences stay whole.
     targets : str or list of str, optional
         Views to predict, each from all others. Default: every view. Other questions can be
-        learnt later (:meth:`learn`).
+        learnt later (`learn()`).
     weights : {"auto", "view", "column"}, default="auto"
         One set of weights for all columns of a view, or one for each. ``"auto"`` uses the second if
         it gains more than a standard error in folds that the weights were not learnt from.
@@ -155,7 +155,7 @@ class Stack(BaseEstimator):
             question if it has a value of the target and one of a known view.
         times, sequences : array-like or Series, optional
             Time stamps and sequences for members that take them; a
-            :class:`~manyviews.Views` may carry them.
+            `Views` may carry them.
         groups : array-like or Series, optional
             Groups of samples that must not be divided between folds. Default: sequences.
         """

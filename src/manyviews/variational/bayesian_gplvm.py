@@ -60,7 +60,7 @@ class BayesianGPLVM(TableModel):
         with one each. ``"auto"`` is RBF, or Matérn-5/2 (of linear cost) where sequences are long.
     search : Search, optional
         Restarts, iterations, tolerance, checkpoint and other options of the optimisation; see
-        :class:`~manyviews.Search`.
+        `Search`.
     random_state : int, RandomState or None, default=None
         Seed of random starts and draws.
     verbose : int, default=0

@@ -21,7 +21,7 @@ class CGPDS(TableModel):
         y_nd = h_d(x_n) + Σ_j w_dj g_jd(x_n) + noise,
 
     over a latent path with a Gaussian process prior over time, or over independent latent points
-    without time stamps [McGPDS23, §2.2]. It is :class:`~manyviews.BayesianGPLVM` with a
+    without time stamps [McGPDS23, §2.2]. It is `BayesianGPLVM` with a
     collaborative mapping.
 
     Parameters

@@ -75,14 +75,14 @@ class McGPDS(ViewsModel):
 
     Notes
     -----
-    :meth:`predict` takes, in addition to the options of all models, ``n_modes`` (see
-    :class:`~manyviews.MRD`) and
+    `predict()` takes, in addition to the options of all models, ``n_modes`` (see
+    `MRD`) and
 
     private : {"auto", "conditional", "nearest", "nearest-own"}, default="auto"
         Source of the path of a wanted view: its prior given the shared path; the training sample
         nearest in the shared path [McGPDS23, Algorithm 1]; the one nearest in the known views'
         own paths. ``"auto"`` takes the one that predicts left-out training sequences best
-        (:meth:`compare_private`), determined when a question is first asked.
+        (`compare_private()`), determined when a question is first asked.
 
     Attributes
     ----------
@@ -229,7 +229,7 @@ class McGPDS(ViewsModel):
         """Cross-validated mean negative log density of the treatments of the private path.
 
         On scaled data. Training sequences are left out in turn, at the parameters of the fit.
-        For ``flow_weight`` see :meth:`BayesianGPLVM.transform`.
+        For ``flow_weight`` see `BayesianGPLVM.transform`.
         """
         check_is_fitted(self)
         question = Question(tuple(self._places(known)), tuple(self._places(target)))

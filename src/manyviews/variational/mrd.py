@@ -52,7 +52,7 @@ class MRD(ViewsModel):
         linear part makes straight relations easy to fit.
     n_local : int or dict by view, default=0
         Local processes of each view. With one or more, its columns mix several kernels by weights
-        of their own [McGPDS23]; see :class:`~manyviews.McGPDS`.
+        of their own [McGPDS23]; see `McGPDS`.
     init : {"concatenated", "separate", "canonical", "random"} or array, default="concatenated"
         Starting latent means: PPCA of all views side by side, PPCA of each view, generalised
         canonical correlations (shared directions first), random, or given as an array (samples x
@@ -87,7 +87,7 @@ class MRD(ViewsModel):
         Whether predictions of a view add a ridge regression, on the known views, of what the
         latent space leaves unexplained, and have their intervals calibrated. Both are learnt from
         training samples that the model is made to forget, when a question is first asked; see
-        :class:`~manyviews.variational.residual_link.ResidualLink`. Predictions come from the
+        `manyviews.variational.residual_link.ResidualLink`. Predictions come from the
         latent space alone with time stamps, for views that are not Gaussian, and where values of
         the wanted view are given. It may be changed after the fit.
     missing, signal_check, time_kernel, search, random_state, verbose
@@ -95,7 +95,7 @@ class MRD(ViewsModel):
 
     Notes
     -----
-    :meth:`predict` takes, in addition to the options of all models:
+    `predict()` takes, in addition to the options of all models:
 
     private : {"posterior", "nearest", "blend", "conditional"}, default="posterior"
         Source of the dimensions that the known views do not determine: their posterior, which is
@@ -104,7 +104,7 @@ class MRD(ViewsModel):
         the shared dimensions, as a mixture.
     n_modes : int, default=1
         With more than one, q(x*) is a mixture of up to that many optima, so that ambiguity shows
-        in standard deviations and draws. See :meth:`predict_modes`. With time stamps, modes are
+        in standard deviations and draws. See `predict_modes()`. With time stamps, modes are
         whole paths.
     coupled : bool, default=True
         With time stamps: whether samples of a sequence are inferred jointly.
@@ -207,7 +207,7 @@ class MRD(ViewsModel):
         times, sequences : array-like or Series, optional
             A time stamp (or several observed inputs) and a sequence for each sample. The latent
             points then follow a Gaussian process over time [MRD21, §4.3]; see
-            :meth:`BayesianGPLVM.fit`.
+            `BayesianGPLVM.fit`.
         """
         scaled = self._prepare(views, times, sequences)
         asked = [self.likelihoods_[name] for name in self.view_names_]
@@ -267,7 +267,7 @@ class MRD(ViewsModel):
     ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
         """Log density of each new sample by importance sampling, and its Monte Carlo error.
 
-        In the units of the data, for samples without time stamps. :meth:`score_samples` uses it
+        In the units of the data, for samples without time stamps. `score_samples()` uses it
         for models with views that are not Gaussian.
         """
         new = self._new(views)
@@ -317,7 +317,7 @@ class MRD(ViewsModel):
             fitted model about its own training samples, which is quick but optimistic for small
             data.
         private : str
-            As in :meth:`predict`.
+            As in `predict()`.
 
         Returns
         -------

@@ -3,7 +3,7 @@
 A latent space of few dimensions carries what moves several views most. Known views may say more
 about a wanted one, and a latent posterior that is too certain makes intervals too narrow. Both
 show in predictions of training rows that the model is made to forget
-(:func:`~manyviews.variational.without_rows.keeping_rows`), and both are corrected from them.
+(`manyviews.variational.without_rows.keeping_rows`), and both are corrected from them.
 """
 
 from collections.abc import Mapping, Sequence

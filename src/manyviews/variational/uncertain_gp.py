@@ -59,7 +59,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     kernel : str or Kernel, default="rbf"
         As for `BayesianGPLVM`.
     input_noise : {"known", "shared", "column", "row"}, default="known"
-        Noise of the inputs: ``X_std`` of :meth:`fit` (none by default), or learnt, with one
+        Noise of the inputs: ``X_std`` of `fit()` (none by default), or learnt, with one
         variance for all standardised inputs, one per column, or one per row.
     missing_inputs : {"gaussian", "independent"}, default="gaussian"
         Prior of missing inputs: a Gaussian given the row's other inputs, fitted to all rows, or
