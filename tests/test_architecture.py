@@ -20,6 +20,7 @@ ORDER = [
     {"kernels"},
     {"expectations"},
     {"likelihoods"},
+    {"checking"},
     {"latent"},
     {"mappings"},
     {"inference"},

@@ -49,7 +49,7 @@ def test_annotated_data_survive_their_file(cells, model, tmp_path):
     assert again.uns["mrd"]["model"] == "MRD"
     from manyviews.data.files import read_views
 
-    views = read_views([str(tmp_path / "cells.h5mu")])
+    views = read_views([str(tmp_path / "cells.h5mu")]).views
     assert {name: view.shape for name, view in views.items()} == {"rna": (30, 5), "atac": (27, 4)}
 
 

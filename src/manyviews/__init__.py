@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import errors, kernels, likelihoods, linear, points
     from .catalogue import load
+    from .checking import check
     from .composed import AutoregressiveGP, GenerativeClassifier, MRDClassifier
     from .data import Views
     from .inference.search import Search, Stage
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     __version__: str
 
 HOMES = {
+    "checking": ("check",),
     "composed": ("AutoregressiveGP", "GenerativeClassifier", "MRDClassifier"),
     "data": ("Views",),
     "inference.search": ("Search", "Stage"),
@@ -46,6 +48,7 @@ __all__ = [
     "UncertainGPRegressor",
     "Views",
     "__version__",
+    "check",
     "compare",
     "errors",
     "kernels",

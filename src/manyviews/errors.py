@@ -53,6 +53,14 @@ class ConstantColumnWarning(ManyviewsWarning):
     """Some columns are constant: allowed, but they tell the model nothing."""
 
 
+class OverlapWarning(ManyviewsWarning):
+    """Views have few samples in common: their names may differ without need."""
+
+
+class IdentifierWarning(ManyviewsWarning):
+    """A column of the data looks like the names of samples."""
+
+
 class ExpectationErrorWarning(ManyviewsWarning):
     """The quadrature behind a kernel without closed-form statistics is coarse."""
 

@@ -232,6 +232,10 @@ def test_restarts_are_ranked_by_bound_and_the_same_seed_gives_the_same_result():
     np.testing.assert_array_equal(model.latent.mean.raw, best.latent.mean.raw)
     np.testing.assert_array_equal(model.latent.mean.raw, again.latent.mean.raw)
     assert info.restart_bounds == info_again.restart_bounds
+    _, unfinished = optimise(make_model, outputs, STAGES[:1], n_restarts=3)
+    apart = np.diff(unfinished.restart_bounds)  # compared where all starts stood
+    np.testing.assert_allclose(np.diff(info.restart_bounds), apart, rtol=1e-6)
+    assert max(info.restart_bounds) > max(unfinished.restart_bounds)
     assert 3 * 20 + 30 < info.n_evaluations < 3 * 80  # one start is finished, not three
     assert info.seconds > info.compile_seconds > 0
     assert info.bound_trace[-1] > info.bound_trace[0]
@@ -265,6 +269,15 @@ def test_ctrl_c_keeps_the_best_state():
     assert info.restart_bounds[0] == max(info.bound_trace)
     start = Objective(make_model(0), outputs)
     assert info.restart_bounds[0] > -start(start.start)[0]
+
+
+def test_ctrl_c_before_there_is_anything_to_keep(monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("manyviews.inference.optimise.Run.advance", stop)  # as while compiling
+    with pytest.raises(KeyboardInterrupt):
+        optimise(make_model, problem()[1], STAGES)
 
 
 @pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")

@@ -3,14 +3,16 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import r2_score
 
 from manyviews import MRD, BayesianGPLVM, Search
 from manyviews.cli import demonstration as demo
 from manyviews.errors import DataError, OptionError
 from manyviews.plot.subject import Subject
-from manyviews.report import assess, write_report
+from manyviews.report import Assessment, assess, write_report
 from manyviews.report.concerns import concerns
 from manyviews.report.findings import findings, listing, share
+from manyviews.report.sections import starts_in_words
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
 
@@ -43,7 +45,24 @@ def test_assessment_is_the_prediction_of_the_model(halves):
     scale = np.sqrt(np.nanmean((train - train.mean()) ** 2))  # one number for the view
     error = np.sqrt(np.mean(((new["right"] - mean) / scale) ** 2, axis=None))
     assert right.summary()["error"] == pytest.approx(error)
-    assert right.explained(np.broadcast_to(right.centre, right.truth.shape)) == 0.0
+    shares = r2_score(right.truth, right.mean, multioutput="raw_values")
+    assert right.summary()["variance explained"] == pytest.approx(np.median(shares))
+
+
+def test_one_outlier_does_not_make_a_good_prediction():
+    rng = np.random.default_rng(0)
+    truth, mean = rng.poisson(3.0, (40, 5)).astype(float), np.full((40, 5), 3.0)
+    truth[0, 0] = mean[0, 0] = 1e4  # foretold, and all there is to explain
+    a = Assessment("b", "a", truth, mean, np.ones_like(mean), mean, np.zeros(5), np.ones(5))
+    shares = r2_score(truth, mean, multioutput="raw_values")
+    assert shares[0] > 0.99
+    assert a.explained(mean) == pytest.approx(np.median(shares))
+    assert a.explained(mean) < 0
+    constant = np.where(np.arange(5) == 1, 2.0, truth)
+    b = Assessment("b", "a", constant, mean, mean, mean, np.zeros(5), np.ones(5))
+    assert np.isnan(b.explained_by_column(mean)[1])
+    one = Assessment("b", "a", truth[:1], mean[:1], mean, mean, np.zeros(5), np.ones(5))
+    assert np.isnan(one.explained(mean[:1]))
 
 
 def test_ridge_is_scikit_learns(halves):
@@ -86,9 +105,26 @@ def test_concerns_come_with_advice(halves):
     blind = {name: view.to_numpy()[::-1].copy() for name, view in new.items()}
     blind["left"] = blind["left"][::-1].copy()  # the views no longer belong together
     raised = concerns(Subject(model), assess(model, blind), ["a warning"])
-    assert any("worse than the training mean" in c.what for c in raised)
+    assert any("worse than the mean of the samples held out" in c.what for c in raised)
     assert any("too sure of itself" in c.what for c in raised)
     assert raised[-1].what == "a warning"
+
+
+def test_starts_are_compared_per_value_and_in_one_unit(halves):
+    model, _ = halves
+    subject, info = Subject(model), model.fit_info_
+    values = sum(int(t.notna().to_numpy().sum()) for t in subject.tables.values())
+    kept = info.restart_bounds
+    try:
+        info.restart_bounds = [kept[0] - 0.02 * values, kept[0], kept[0] - 1.0]
+        (found,) = [c for c in concerns(subject, []) if "Starts disagree" in c.what]
+        assert "2 of 3 came within 0.01 nats per observed value" in found.what
+        assert "the worst ended 0.02 below" in found.what
+        info.restart_bounds = [kept[0], kept[0] - 1.0]
+        assert not [c for c in concerns(subject, []) if "Starts disagree" in c.what]
+        assert starts_in_words(info.restart_bounds) == "2: the best, 1.0 nats below it"
+    finally:
+        info.restart_bounds = kept
 
 
 def test_report_is_one_page_without_the_network(halves, tmp_path):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ManyviewsError, OptionError
-from .console import INTERRUPTED, fail
+from .console import INTERRUPTED, fail, say
 from .models import MODELS
 from .settings import RunOptions, parse_assignments
 
@@ -24,13 +24,29 @@ Files = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[NAME=]FILE...",
-        help="One file per view (CSV, TSV, Parquet, NPY, h5ad) or one with all (NPZ, h5mu).",
+        help="One file per view (CSV, TSV, Excel, Parquet, NPY, h5ad) or one with all (Excel with "
+        "sheets, NPZ, h5mu).",
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A model file, or a run folder.")]
-Index = Annotated[str | None, typer.Option(help="Column that names the samples.")]
+Index = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[NAME=]COLUMN",
+        help="Column that names the samples, of all files or of one view; - if rows have no names.",
+    ),
+]
+Sep = Annotated[str | None, typer.Option(help="Separator of text files: , ; | tab space.")]
+Decimal = Annotated[str | None, typer.Option(help="Decimal sign of text files: . or ,")]
+NaValues = Annotated[
+    list[str] | None,
+    typer.Option("--na-values", metavar="MARK", help="A mark of missing values, as -999; repeat."),
+]
+Encoding = Annotated[str | None, typer.Option(help="Encoding of text files, as cp1252.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there.")]
 Times = Annotated[str | None, typer.Option(help="Time stamps: FILE or FILE:COLUMN.")]
 Sequences = Annotated[str | None, typer.Option(help="Sequence of every sample: FILE:COLUMN.")]
+Labels = Annotated[str | None, typer.Option(help="Classes, or columns to colour by: FILE:COLUMN.")]
 Shapes = Annotated[
     list[str] | None,
     typer.Option("--shape", help="How to draw a view: NAME=192x168, NAME=skeleton, NAME=curve."),
@@ -47,11 +63,56 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         try:
             function(*args, **options)
         except KeyboardInterrupt:
+            say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
         except (ManyviewsError, FileNotFoundError) as wrong:
             raise typer.Exit(fail(wrong, bool(options.get("json")))) from wrong
 
     return app.command()(guarded)
+
+
+def _version(asked: bool | None) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"manyviews {version('manyviews')}")
+        raise typer.Exit
+
+
+@app.callback()
+def manyviews(
+    version: Annotated[
+        bool | None,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = None,
+) -> None:
+    """What several tables about the same samples share, and what one says about another."""
+
+
+@command
+def check(
+    files: Files = None,
+    times: Times = None,
+    sequences: Sequences = None,
+    labels: Labels = None,
+    index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    na_values: NaValues = None,
+    encoding: Encoding = None,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Look at files before a fit: what there is, what is odd, what will be done about it."""
+    from .looking import check_files
+
+    run = RunOptions(
+        views=files or [], times=times, sequences=sequences, labels=labels,
+        **_reading(index, sep, decimal, na_values, encoding),
+    )  # fmt: skip
+    code = check_files(run, quiet, json)
+    if code:
+        raise typer.Exit(code)
 
 
 @command
@@ -89,6 +150,10 @@ def fit(
         typer.Option(help="Share of samples to assess predictions on. Default 0.1 (50 or more)."),
     ] = None,
     index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    na_values: NaValues = None,
+    encoding: Encoding = None,
     shape: Shapes = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     seed: Annotated[int | None, typer.Option(help="Random seed. Default 0.")] = None,
@@ -120,9 +185,10 @@ def fit(
     }
     chosen = {k: v for k, v in named.items() if v is not None}
     run.override(
-        views=files, model=model, seed=seed, hold_out=hold_out, index=index, times=times,
-        sequences=sequences, labels=labels, title=title,
-        shapes=_shapes(shape), options={**chosen, **parse_assignments(set_ or [], "--set")},
+        views=files, model=model, seed=seed, hold_out=hold_out, times=times,
+        sequences=sequences, labels=labels, title=title, shapes=_shapes(shape),
+        **_reading(index, sep, decimal, na_values, encoding),
+        options={**chosen, **parse_assignments(set_ or [], "--set")},
     )  # fmt: skip
     if resume is None:
         folder.create(overwrite)
@@ -151,14 +217,23 @@ def predict(
     times: Times = None,
     sequences: Sequences = None,
     index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    na_values: NaValues = None,
+    encoding: Encoding = None,
     quiet: Quiet = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Predict views from other views, or complete rows of one table, with std."""
     from .applying import predict_files
 
-    run = RunOptions(views=files or [], index=index, times=times, sequences=sequences)
-    predict_files(_model_file(model), run, out, target or [], private, modes, samples, quiet, json)
+    reading = _reading(index, sep, decimal, na_values, encoding)
+    run = RunOptions(views=files or [], times=times, sequences=sequences, **reading)
+    predict_files(
+        _model_file(model), run, out, target or [], private, modes, samples, quiet, json,
+        force,
+    )  # fmt: skip
 
 
 @command
@@ -171,14 +246,20 @@ def transform(
     times: Times = None,
     sequences: Sequences = None,
     index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    na_values: NaValues = None,
+    encoding: Encoding = None,
     quiet: Quiet = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Latent positions of new samples, from whatever views they have."""
     from .applying import transform_files
 
-    run = RunOptions(views=files or [], index=index, times=times, sequences=sequences)
-    transform_files(_model_file(model), run, out, quiet, json)
+    reading = _reading(index, sep, decimal, na_values, encoding)
+    run = RunOptions(views=files or [], times=times, sequences=sequences, **reading)
+    transform_files(_model_file(model), run, out, quiet, json, force)
 
 
 @command
@@ -191,14 +272,51 @@ def impute(
     times: Times = None,
     sequences: Sequences = None,
     index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    na_values: NaValues = None,
+    encoding: Encoding = None,
     quiet: Quiet = False,
+    force: Force = False,
     json: Json = False,
 ) -> None:
     """Fill the holes of the training data or, if files are given, of theirs."""
     from .applying import impute_files
 
-    run = RunOptions(views=files or [], index=index, times=times, sequences=sequences)
-    impute_files(_model_file(model), run, out, quiet, json)
+    reading = _reading(index, sep, decimal, na_values, encoding)
+    run = RunOptions(views=files or [], times=times, sequences=sequences, **reading)
+    impute_files(_model_file(model), run, out, quiet, json, force)
+
+
+@command
+def forecast(
+    model: ModelFile,
+    times: Times = None,
+    steps: Annotated[int | None, typer.Option(help="So many steps after the last time.")] = None,
+    step: Annotated[float | None, typer.Option(help="Width of a step. Default: the usual.")] = None,
+    sequence: Annotated[str | None, typer.Option(help="Training sequence to go on with.")] = None,
+    target: Annotated[list[str] | None, typer.Option(help="View. Default: all.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the tables.")] = Path(
+        "forecast"
+    ),
+    samples: Annotated[
+        int | None, typer.Option(help="Draw so many trajectories instead of mean and std (NPY).")
+    ] = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    encoding: Encoding = None,
+    quiet: Quiet = False,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Views at times that were not seen, of a model that was fitted with --times."""
+    from .forecasting import forecast_files
+
+    forecast_files(
+        _model_file(model), out, times=times, steps=steps, step=step, sequence=sequence,
+        targets=target or [], n_samples=samples, quiet=quiet, as_json=json, force=force,
+        reading=RunOptions(sep=sep, decimal=decimal, encoding=encoding).reading(),
+    )  # fmt: skip
 
 
 @command
@@ -212,6 +330,10 @@ def report(
     times: Times = None,
     sequences: Sequences = None,
     index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    na_values: NaValues = None,
+    encoding: Encoding = None,
     shape: Shapes = None,
     title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
     quiet: Quiet = False,
@@ -221,8 +343,8 @@ def report(
     from .showing import report_on
 
     run = RunOptions(
-        views=held_out or [], index=index, times=times, sequences=sequences, labels=labels,
-        title=title, shapes=_shapes(shape),
+        views=held_out or [], times=times, sequences=sequences, labels=labels, title=title,
+        shapes=_shapes(shape), **_reading(index, sep, decimal, na_values, encoding),
     )  # fmt: skip
     report_on(_model_file(model), run, out, quiet, json)
 
@@ -250,6 +372,10 @@ def compare(
     times: Times = None,
     sequences: Sequences = None,
     index: Index = None,
+    sep: Sep = None,
+    decimal: Decimal = None,
+    na_values: NaValues = None,
+    encoding: Encoding = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes side by side.")] = 1,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     quiet: Quiet = False,
@@ -262,8 +388,9 @@ def compare(
     from .comparing import compare_files
 
     run = RunOptions(
-        views=files or [], index=index, times=times, sequences=sequences, seed=seed, labels=groups
-    )
+        views=files or [], times=times, sequences=sequences, seed=seed, labels=groups,
+        **_reading(index, sep, decimal, na_values, encoding),
+    )  # fmt: skip
     compare_files(
         run, out, methods=model or None, targets=target or None, reference=reference, folds=folds,
         n_jobs=jobs, quiet=quiet, as_json=json,
@@ -293,7 +420,9 @@ def explore(
     """Walk in the latent space with the mouse, on a local web page."""
     from .showing import explore_model
 
-    explore_model(_model_file(model), labels, index, _shapes(shape), host, port, browser)
+    explore_model(
+        _model_file(model), labels, _reading(index)["index"], _shapes(shape), host, port, browser,
+    )  # fmt: skip
 
 
 @command
@@ -322,14 +451,35 @@ def run() -> None:
     sys.exit(main())
 
 
+def _reading(
+    index: list[str] | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    na_values: list[str] | None = None,
+    encoding: str | None = None,
+) -> dict[str, Any]:
+    """The options of a run that say how files are read."""
+    indexes, everywhere = {}, None
+    for given in index or []:
+        view, sign, column = given.partition("=")
+        if sign:
+            indexes[view] = column
+        else:
+            everywhere = given
+    return {
+        "index": everywhere, "indexes": indexes, "sep": sep, "decimal": decimal,
+        "na_values": na_values or [], "encoding": encoding,
+    }  # fmt: skip
+
+
 def _model_file(path: Path) -> Path:
     return path / "model.safetensors" if path.is_dir() else path
 
 
 def _one_table(source: str) -> bool:
-    from ..data.files import CONTAINERS, split_source
+    from ..data.files import holds_several, split_source
 
-    return split_source(source)[1].suffix not in CONTAINERS
+    return not holds_several(split_source(source)[1])
 
 
 def _shapes(pairs: list[str] | None) -> dict[str, Any]:

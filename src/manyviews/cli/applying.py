@@ -1,5 +1,6 @@
 """``manyviews predict``, ``transform`` and ``impute``: a saved model at work."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..catalogue import load
-from ..data.files import read_views
+from ..data.files import view_name
 from ..errors import DataError, OptionError
 from .console import give, say
 from .loading import Samples, load_samples
@@ -24,10 +25,14 @@ def predict_files(
     n_samples: int | None,
     quiet: bool,
     as_json: bool,
+    force: bool = False,
 ) -> None:
     """Predict views from views; tables NAME.csv and NAME_std.csv, or draws NAME.npy."""
     model = load(file)
-    data, samples = _data(model, run)
+    given = {view_name(source) for source in run.views}
+    wanted = targets or [v for v in _views(model) if v not in given] or _views(model)
+    refuse_to_bury(out, wanted, force, n_samples is not None)
+    data, samples = _data(model, run, file)
     tables: dict[str, Any] = {}
     if hasattr(model, "classes_"):
         chances = model.predict_proba(data)
@@ -46,43 +51,84 @@ def predict_files(
             options["n_samples"] = n_samples
         else:
             options["return_std"] = True
-        answer = model.predict(data, **options)
+        answer = _answer(model, data, options)
         for name, found in (answer if isinstance(answer, dict) else {"X": answer}).items():
             if n_samples is not None:
                 tables[name] = found
                 continue
             columns = _columns(model, name)
             for suffix, part in zip(("", "_std"), found, strict=True):
-                tables[name + suffix] = pd.DataFrame(
-                    np.asarray(part), index=samples.names, columns=columns
-                )
-    _write(tables, out, quiet, as_json)
+                values = np.asarray(part).reshape(len(samples.names), -1)
+                tables[name + suffix] = pd.DataFrame(values, samples.names, columns)
+            if n_samples is None and name in _worded(file):
+                tables |= _in_words(name, model.predict_proba(data, name), words_of(file))
+                del tables[name + "_std"]
+    write_tables(tables, out, quiet, as_json)
 
 
-def transform_files(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool) -> None:
+def words_of(file: Path) -> dict[str, list[str]]:
+    """The words behind the numbers of categorical columns, by VIEW:COLUMN, from the run folder."""
+    options = file.parent / "options.toml"
+    return RunOptions.read(options).levels if options.exists() else {}
+
+
+def _worded(file: Path) -> set[str]:
+    return {place.partition(":")[0] for place in words_of(file)}
+
+
+def _in_words(
+    view: str, chances: dict[Any, pd.DataFrame], words: dict[str, list[str]]
+) -> dict[str, pd.DataFrame]:
+    """The likeliest level of every column, and tables NAME_COLUMN with the probability of each."""
+    tables, likeliest = {}, {}
+    for column, table in chances.items():
+        names = words.get(f"{view}:{column}")
+        if names is not None:
+            table = table.set_axis([names[int(level)] for level in table.columns], axis=1)
+        tables[f"{view}_{column}"] = table
+        likeliest[column] = table.idxmax(axis=1)
+    return {view: pd.DataFrame(likeliest), **tables}
+
+
+def _answer(model: Any, data: Any, options: dict[str, Any]) -> Any:
+    """Predictions by view; of models that predict one view at a time, of each in turn."""
+    if not _several(model) or hasattr(model, "latent_mean_"):
+        return model.predict(data, **options)
+    wanted = options.pop("target") or [v for v in model.view_names_ if v not in data]
+    return {view: model.predict(data, view, **options) for view in wanted}
+
+
+def transform_files(
+    file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool, force: bool = False
+) -> None:
     """Latent positions of new samples with their std, in latent.csv."""
     model = load(file)
+    refuse_to_bury(out, ["latent"], force)
     if not hasattr(model, "transform"):
         raise OptionError(f"a {type(model).__name__} has no transform")
-    data, samples = _data(model, run)
+    data, samples = _data(model, run, file)
     mean, std = model.transform(data, return_std=True, **samples.when())
     columns = [f"{part}_{d}" for part in ("mean", "std") for d in range(mean.shape[1])]
     latent = pd.DataFrame(np.hstack([mean, std]), index=samples.names, columns=columns)
-    _write({"latent": latent}, out, quiet, as_json)
+    write_tables({"latent": latent}, out, quiet, as_json)
 
 
-def impute_files(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool) -> None:
+def impute_files(
+    file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool, force: bool = False
+) -> None:
     """Holes filled, of the training data or of new data: NAME.csv and NAME_std.csv."""
     model = load(file)
+    refuse_to_bury(out, _views(model), force)
     if not hasattr(model, "impute"):
         raise OptionError(f"a {type(model).__name__} has no impute")
     if run.views:
-        data, samples = _data(model, run)
+        data, samples = _data(model, run, file)
         filled, std = model.impute(data, return_std=True, **samples.when())
         names = samples.names
     else:
         filled, std = model.impute(return_std=True)
         names = pd.Index(model.samples_)
+        _say_who_is_left(file, quiet)
     if not isinstance(filled, dict):
         filled, std = {"X": filled}, {"X": std}
     tables = {}
@@ -90,7 +136,7 @@ def impute_files(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: b
         for suffix, part in (("", filled[view]), ("_std", std[view])):
             frame = pd.DataFrame(np.asarray(part), index=names, columns=_columns(model, view))
             tables[view + suffix] = frame
-    _write(tables, out, quiet, as_json)
+    write_tables(tables, out, quiet, as_json)
 
 
 def as_new_data(model: Any, samples: Samples) -> Any:
@@ -103,12 +149,50 @@ def as_new_data(model: Any, samples: Samples) -> Any:
     return table if hasattr(model, "feature_names_in_") else table.to_numpy()
 
 
-def _data(model: Any, run: RunOptions) -> tuple[Any, Samples]:
+def _data(model: Any, run: RunOptions, file: Path) -> tuple[Any, Samples]:
     if not run.views:
         raise OptionError("name at least one file with data")
-    read_views(run.views, run.index)  # names the file that cannot be read
-    samples = load_samples(run)
+    if hasattr(model, "window"):
+        raise OptionError("this model continues a series: manyviews forecast MODEL --steps N")
+    run.levels = words_of(file)
+    samples = load_samples(run, columns=known_columns(model, run.views))
     return as_new_data(model, samples), samples
+
+
+def known_columns(model: Any, sources: list[str]) -> dict[str, list[Any]] | None:
+    """The columns of every view as the model was given them, if it keeps their names."""
+    inner = getattr(model, "model_", model)
+    if hasattr(inner, "given_names_"):
+        return dict(zip(inner.given_names_, inner.given_columns_, strict=True))
+    if hasattr(inner, "feature_names_in_"):
+        return {view_name(source): list(inner.feature_names_in_) for source in sources}
+    return None
+
+
+def refuse_to_bury(out: Path, names: list[str], force: bool, drawn: bool = False) -> None:
+    """Refuse to replace tables (or draws) of these names in a folder, unless forced."""
+    there = [out / f"{name}{'.npy' if drawn else '.csv'}" for name in names]
+    there = [path for path in there if path.exists()]
+    if there and not force:
+        raise OptionError(f"{there[0]} is there already: name another folder, or give --force")
+
+
+def _say_who_is_left(file: Path, quiet: bool) -> None:
+    """Samples that a run has set aside are not among the training data."""
+    record = file.parent / "run.json"
+    if not record.exists():
+        return
+    count = json.loads(record.read_text(encoding="utf-8")).get("held_out_samples", 0)
+    if count:
+        text = f"note: the {count} samples held out are not among these; give the files to fill "
+        say(text + "all, or fit with --hold-out 0", quiet)
+
+
+def _views(model: Any) -> list[str]:
+    """What tables of a model's answers are called."""
+    if hasattr(model, "classes_"):
+        return ["classes"]
+    return list(model.view_names_) if _several(model) else ["X"]
 
 
 def _several(model: Any) -> bool:
@@ -118,10 +202,13 @@ def _several(model: Any) -> bool:
 def _columns(model: Any, view: str) -> list[Any]:
     if _several(model):
         return model.columns_[model.view_names_.index(view)]
+    if hasattr(model, "target_names_"):
+        return model.target_names_
     return model.training_data().columns.tolist()
 
 
-def _write(tables: dict[str, Any], out: Path, quiet: bool, as_json: bool) -> None:
+def write_tables(tables: dict[str, Any], out: Path, quiet: bool, as_json: bool) -> None:
+    """Tables as NAME.csv, draws as NAME.npy, and say so."""
     out.mkdir(parents=True, exist_ok=True)
     written = {}
     for name, table in tables.items():

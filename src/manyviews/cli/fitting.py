@@ -5,12 +5,13 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import OptionError
 from ..report import write_report
-from ..report.assess import Assessment
+from ..report.assess import Assessment, assess
 from .console import INTERRUPTED, collecting_warnings, give, say
-from .loading import Samples, hold_out, load_samples
-from .models import MODELS, make_model
+from .giving import as_data, fit_model, scores_of
+from .loading import Samples, hold_out, load_samples, usual_share
+from .looking import look_at
+from .models import MODELS, make_model, model_name
 from .run_folder import RunFolder
 from .settings import RunOptions
 
@@ -24,109 +25,106 @@ def fit_run(
     report: bool = True,
 ) -> int:
     """Fit, assess, and write everything; return the exit code."""
+    run.model = model_name(run.model)
+    takes = MODELS[run.model].takes
     everything = load_samples(run, run.options.get("align", "union"))
+    look = look_at(everything, quiet)
+    if run.hold_out is None:
+        judged = (report or takes == "classes") and takes != "series"
+        run.hold_out = usual_share(len(everything.names)) if judged else 0.0
     kept, aside = hold_out(everything, run.hold_out, run.seed)
     settings = {"verbose": 0 if quiet else 1, "search__checkpoint": str(folder.checkpoint)}
     model = make_model(run.model, run.options, run.seed, **settings)
     run.write(folder.options)
     say(_opening(run, kept, aside), quiet)
+    unseen = _never_held_out(kept, aside)
+    if unseen:
+        say(f"note: too few samples have {', '.join(unseen)} to hold any out", quiet)
     with collecting_warnings() as messages:
-        _fit(model, run.model, kept)
-    inner = getattr(model, "model_", model)
+        fit_model(model, run.model, kept)
+    fitted = getattr(model, "model_", model)
     quietly = {"verbose": 0, "search__checkpoint": None}  # the run's, not the model's
-    inner.set_params(**{k: v for k, v in quietly.items() if k in inner.get_params()})
+    fitted.set_params(**{k: v for k, v in quietly.items() if k in fitted.get_params()})
     model.save(folder.model)
     for message in messages:
         say(f"note: {message}", quiet)
-    assessments: list[Assessment] = []
     more: dict[str, pd.DataFrame] = {}
-    facts = {"seed": str(run.seed), "options": folder.options.name, "inputs": ", ".join(run.views)}
-    scores: dict[str, Any] = {}
-    if run.model == "classifier" and aside is not None:
-        scores = _classified(model, aside, more)
-        facts.update({name: f"{value:.3f}" for name, value in scores.items()})
-    given = aside if run.model != "classifier" else None
-    if report:
-        say("writing the report ...", quiet)
-        assessments = write_report(
-            inner,
-            folder.report,
-            title=run.title,
-            held_out=None if given is None else as_data(given, run.model),
-            **({} if given is None else given.when()),
-            metadata=kept.labels,
-            shapes=run.shapes,
-            messages=[m for m in messages if "signal-to-noise" not in m and "max_iter" not in m],
-            facts=facts,
-        )
-    if assessments:
-        more["held_out"] = pd.DataFrame([a.summary() for a in assessments]).set_index("view")
-    folder.write_tables(inner, **more)
-    info = inner.fit_info_
+    scores = {} if aside is None else scores_of(model, run.model, aside, more)
+    inner = fitted if hasattr(fitted, "latent_mean_") else None
+    assessments: list[Assessment] = []
+    if inner is not None:
+        given = aside if takes in {"views", "table"} else None
+        held_out: dict[str, Any] = {}
+        if given is not None:
+            held_out = {"held_out": as_data(given, run.model), **given.when()}
+        if report:
+            say("writing the report ...", quiet)
+            assessments = write_report(
+                inner,
+                folder.report,
+                **held_out,
+                title=run.title,
+                metadata=kept.labels,
+                shapes=run.shapes,
+                messages=_worth_saying(everything, messages),
+                facts=_facts(run, folder, scores),
+            )
+        elif given is not None:
+            assessments = assess(inner, **held_out)
+        if assessments:
+            more["held_out"] = pd.DataFrame([a.summary() for a in assessments]).set_index("view")
+        folder.write_tables(inner, **more)
+    else:
+        for name, table in more.items():
+            table.to_csv(folder.tables / f"{name}.csv")
+    info = getattr(fitted, "fit_info_", None)
     summary = {
         "model": type(model).__name__,
         "samples": len(kept.names),
         "held_out_samples": 0 if aside is None else len(aside.names),
         "views": list(kept.views),
-        "lower_bound": getattr(inner, "lower_bound_", None),
-        "active_dimensions": inner.n_active_,
-        "signal_to_noise": info.signal_to_noise.tolist(),
-        "converged": info.converged,
-        "interrupted": info.interrupted,
-        "seconds": info.seconds,
+        "lower_bound": getattr(fitted, "lower_bound_", None),
+        "active_dimensions": getattr(fitted, "n_active_", None),
+        "signal_to_noise": None if info is None else info.signal_to_noise.tolist(),
+        "converged": None if info is None else info.converged,
+        "interrupted": info is not None and info.interrupted,
+        "seconds": None if info is None else info.seconds,
         "held_out": {**scores, "views": [a.summary() for a in assessments]},
         "warnings": messages,
+        "check": look.to_dict(),
     }
     folder.write_record(run, **summary)
     give({**summary, "folder": str(folder.path)}, as_json)
+    for name, value in scores.items():
+        say(f"held out: {name} {value:.3f}", quiet)
     say(f"model   {folder.model}", quiet)
     say(f"tables  {folder.tables}", quiet)
-    if report:
+    if report and inner is not None:
         say(f"report  {folder.report}  (open it in a browser)", quiet)
-    if info.interrupted:
+    elif report:
+        say(f"no report: a {type(model).__name__} has no latent space to report on", quiet)
+    if summary["interrupted"]:
         say(f"interrupted; go on with: manyviews fit --resume {folder.path}")
         return INTERRUPTED
     return 0
 
 
-def as_data(samples: Samples, model: str) -> Any:
-    """The views, or the table that a model of one table wants."""
-    if MODELS[model].several_views:
-        return samples.views
-    if len(samples.views) > 1:
-        raise OptionError(
-            f"--model {model} takes one table, got {list(samples.views)}; --model mrd takes several"
-        )
-    return next(iter(samples.views.values()))
+def _facts(run: RunOptions, folder: RunFolder, scores: dict[str, float]) -> dict[str, str]:
+    facts = {"seed": str(run.seed), "options": folder.options.name, "inputs": ", ".join(run.views)}
+    return facts | {name: f"{value:.3f}" for name, value in scores.items()}
 
 
-def _fit(model: Any, name: str, samples: Samples) -> None:
-    if name != "classifier":
-        model.fit(as_data(samples, name), **samples.when())
-        return
-    if samples.labels is None or samples.labels.shape[1] != 1:
-        raise OptionError("--model classifier needs --labels FILE:COLUMN, one column of classes")
-    if samples.when():
-        raise OptionError("--model classifier takes no --times or --sequences")
-    model.fit(samples.views, samples.labels.iloc[:, 0].to_numpy())
+def _worth_saying(samples: Samples, messages: list[str]) -> list[str]:
+    """Warnings of reading and fitting that the report does not give by itself."""
+    read = [f"{c.what} {c.done}" for c in samples.sources.concerns if c.severity != "note"]
+    return read + [m for m in messages if "signal-to-noise" not in m and "max_iter" not in m]
 
 
-def _classified(model: Any, aside: Samples, more: dict[str, pd.DataFrame]) -> dict[str, float]:
-    """Accuracy and log loss on what was held out; the probabilities go to a table."""
-    from sklearn.metrics import accuracy_score, log_loss
-
-    assert aside.labels is not None
-    truth = aside.labels.iloc[:, 0]
-    known = truth.notna().to_numpy()
-    chances = model.predict_proba(aside.views)
-    guess = model.classes_[chances.argmax(axis=1)]
-    table = pd.DataFrame(chances, index=aside.names, columns=[str(c) for c in model.classes_])
-    more["held_out"] = table.assign(predicted=guess, truth=truth.to_numpy())
-    seen = truth[known].isin(model.classes_).to_numpy()
-    scores = {"accuracy": float(accuracy_score(truth[known], guess[known]))}
-    if seen.all() and len(model.classes_) > 1:
-        scores["log loss"] = float(log_loss(truth[known], chances[known], labels=model.classes_))
-    return scores
+def _never_held_out(kept: Samples, aside: Samples | None) -> list[str]:
+    """Views that no sample set aside has a value of."""
+    if aside is None:
+        return []
+    return [name for name in kept.views if aside.views[name].isna().all(axis=None)]
 
 
 def _opening(run: RunOptions, kept: Samples, aside: Samples | None) -> str:

@@ -1,13 +1,14 @@
 """From files to aligned views with their times, sequences and labels; and holding some out."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
 from ..data import as_views
-from ..data.files import read_column, read_views
+from ..data.files import Sources, read_column, read_views, split_column
 from ..errors import DataError, OptionError
 from .settings import RunOptions
 
@@ -23,6 +24,7 @@ class Samples:
     times: pd.DataFrame | pd.Series | None = None
     sequences: pd.Series | None = None
     labels: pd.DataFrame | None = None
+    sources: Sources = field(default_factory=Sources)
 
     @property
     def names(self) -> pd.Index:
@@ -34,7 +36,7 @@ class Samples:
         parts = {
             name: None if part is None else part[chosen]
             for name, part in vars(self).items()
-            if name != "views"
+            if name not in {"views", "sources"}
         }
         return replace(self, views={k: v[chosen] for k, v in self.views.items()}, **parts)
 
@@ -45,18 +47,22 @@ class Samples:
         return {"times": self.times, "sequences": self.sequences}
 
 
-def load_samples(run: RunOptions, align: str = "union") -> Samples:
-    """Read and align everything a run names."""
-    if not run.views:
-        raise OptionError("name at least one file with data, or --options FILE")
-    found = as_views(read_views(run.views, run.index), align)
+def load_samples(
+    run: RunOptions, align: str = "union", columns: Mapping[str, Sequence[Any]] | None = None
+) -> Samples:
+    """Read and align everything a run names; for a fitted model, by the ``columns`` of its views.
+
+    Times, sequences and labels that stand in the file of a view are no part of the view.
+    """
+    sources = read_sources(run, columns)
+    found = as_views(sources.views, align, columns=columns)
     index = pd.Index(found.samples)
     views = {
         name: pd.DataFrame(table, index=index, columns=pd.Index(columns))
         for name, table, columns in zip(found.names, found.tables, found.columns, strict=True)
     }
     extras = {
-        name: _for_samples(getattr(run, name), run.index, index, name)
+        name: _for_samples(getattr(run, name), run, sources, index, name)
         for name in ("times", "sequences", "labels")
     }
     sequences, labels = extras["sequences"], extras["labels"]
@@ -66,34 +72,65 @@ def load_samples(run: RunOptions, align: str = "union") -> Samples:
         )
     if isinstance(labels, pd.Series):
         labels = labels.to_frame(labels.name if labels.name is not None else "label")
-    return Samples(views, extras["times"], sequences, labels)
+    return Samples(views, extras["times"], sequences, labels, sources)
 
 
-def hold_out(samples: Samples, share: float | None, seed: int) -> tuple[Samples, Samples | None]:
-    """Set some samples aside: by default a tenth, where there are fifty or more.
+def read_sources(run: RunOptions, columns: Mapping[str, Sequence[Any]] | None = None) -> Sources:
+    """The files of a run's views as they are, before they are aligned."""
+    if not run.views:
+        raise OptionError("name at least one file with data, or --options FILE")
+    beside = [split_column(s) for s in (run.times, run.sequences, run.labels) if s is not None]
+    used = [(path.resolve(), column) for path, column in beside if column]
+    found = read_views(
+        run.views,
+        run.reading(),
+        leave_out=used,
+        columns=columns,
+        categorical=run.categorical(),
+    )
+    for view, levels in found.levels.items():
+        run.levels |= {f"{view}:{column}": words for column, words in levels.items()}
+    return found
 
-    Those are taken that have values in two views or more (in one, if there is but one).
+
+def usual_share(n_samples: int) -> float:
+    """A tenth, where there are fifty samples or more; else none."""
+    return USUAL_SHARE if n_samples >= ENOUGH_TO_HOLD_OUT else 0.0
+
+
+def hold_out(samples: Samples, share: float, seed: int) -> tuple[Samples, Samples | None]:
+    """Set a share of the samples aside.
+
+    Those are taken that have values in two views or more (in one, if there is but one), and of no
+    view more than this share of its samples: a view that few samples have stays for the fit.
     """
     n = len(samples.names)
-    if share is None:
-        share = USUAL_SHARE if n >= ENOUGH_TO_HOLD_OUT else 0.0
     if not 0.0 <= share < 1.0:
         raise OptionError(f"--hold-out must be at least 0 and below 1, got {share}")
-    known = np.sum([v.notna().any(axis=1) for v in samples.views.values()], axis=0)
-    able = np.flatnonzero(known >= min(2, len(samples.views)))
-    count = min(round(share * n), len(able))
-    if count == 0:
-        return samples, None
+    known = np.stack([v.notna().any(axis=1) for v in samples.views.values()])
+    able = np.flatnonzero(known.sum(axis=0) >= min(2, len(samples.views)))
+    left = np.floor(share * known.sum(axis=1) + 0.5)  # what may be taken of each view
     chosen = np.zeros(n, bool)
-    chosen[np.random.default_rng(seed).permutation(able)[:count]] = True
+    for row in np.random.default_rng(seed).permutation(able):
+        if chosen.sum() >= round(share * n):
+            break
+        if (left[known[:, row]] > 0).all():
+            chosen[row] = True
+            left[known[:, row]] -= 1
+    if not chosen.any():
+        return samples, None
     return samples.take(~chosen), samples.take(chosen)
 
 
-def _for_samples(source: str | None, index: str | None, samples: pd.Index, what: str) -> Any:
+def _for_samples(
+    source: str | None, run: RunOptions, sources: Sources, samples: pd.Index, what: str
+) -> Any:
     """A column aligned with the samples: by name where it has names, else by order."""
     if source is None:
         return None
-    column = read_column(source, index)
+    path = split_column(source)[0].resolve()
+    owners = [view for view, place in sources.places.items() if place.resolve() == path]
+    column = read_column(source, run.reading(), owners[0] if owners else what)
     if not isinstance(column.index, pd.RangeIndex) or isinstance(samples, pd.RangeIndex):
         absent = samples[~samples.isin(column.index)]
         if not len(absent):

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from ..data.files import view_name
+from ..data.reading import Reading
 from ..errors import OptionError
 
 
@@ -23,11 +25,17 @@ class RunOptions:
     hold_out : float
         Share of the samples held out to assess predictions.
     index : str, optional
-        The column that names the samples.
+        The column that names the samples; ``indexes`` says so for single views.
+    sep, decimal, encoding : str, optional
+        How text files are written; found out where not given.
+    na_values : list of str
+        Marks of missing values besides the usual ones.
     times, sequences, labels : str, optional
         Files (``path:column``).
     shapes : dict of str
         How to draw views.
+    levels : dict of list
+        The words that numbers stand for in views with a categorical likelihood, by VIEW:COLUMN.
     title : str, optional
     options : dict
         Parameters of the estimator.
@@ -38,11 +46,17 @@ class RunOptions:
     seed: int = 0
     hold_out: float | None = None
     index: str | None = None
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    na_values: list[str] = field(default_factory=list)
     times: str | None = None
     sequences: str | None = None
     labels: str | None = None
     title: str | None = None
+    indexes: dict[str, str] = field(default_factory=dict)
     shapes: dict[str, str] = field(default_factory=dict)
+    levels: dict[str, list[str]] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -66,6 +80,24 @@ class RunOptions:
             if getattr(options, name):
                 setattr(options, name, _beside(path, getattr(options, name)))
         return options
+
+    def reading(self) -> Reading:
+        """How files are to be read."""
+        return Reading(
+            self.index, self.indexes, self.sep, self.decimal, self.encoding, tuple(self.na_values)
+        )
+
+    def categorical(self) -> dict[str, dict[str, list[str]]]:
+        """Views whose words become numbers of levels, with the levels that are known."""
+        asked = self.options.get("likelihood")
+        views = [view_name(source) for source in self.views] if asked == "categorical" else []
+        if isinstance(asked, dict):
+            views = [view for view, kind in asked.items() if kind == "categorical"]
+        found: dict[str, dict[str, list[str]]] = {view: {} for view in views}
+        for place, levels in self.levels.items():
+            view, _, column = place.partition(":")
+            found.setdefault(view, {})[column] = levels
+        return found
 
     def override(self, **given: Any) -> None:
         """Let flags that were given win over the file."""

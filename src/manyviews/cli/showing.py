@@ -1,18 +1,22 @@
 """``manyviews info``, ``report`` and ``explore``: looking at a saved model."""
 
+import dataclasses
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from rich.markup import escape
 from rich.table import Table
 
 from ..catalogue import load
 from ..data.files import read_column
+from ..data.reading import Reading
 from ..errors import OptionError
 from ..io import describe
 from ..plot.subject import Subject
 from ..report import write_report
-from .applying import as_new_data
+from .applying import as_new_data, known_columns, words_of
 from .console import give, results, say
 from .loading import load_samples
 from .settings import RunOptions
@@ -25,27 +29,27 @@ def show_info(file: Path, as_json: bool) -> None:
     inner = getattr(model, "model_", model)
     facts: dict[str, Any] = {
         "file": str(file),
-        "size": f"{file.stat().st_size / 1e6:.2f} MB",
-        "written by": f"manyviews {header['manyviews']}",
+        "bytes": file.stat().st_size,
+        "written_by": f"manyviews {header['manyviews']}",
         "model": type(model).__name__,
     }
     subject = Subject(inner) if hasattr(inner, "latent_mean_") else None
     if subject is not None:
         facts["samples"] = len(subject.latent)
-        facts["latent dimensions"] = (
-            f"{subject.latent.shape[1]}, {len(subject.active())} of them in use"
-        )
-        facts["time stamps"] = "yes" if getattr(inner, "when_", None) is not None else "no"
-    for name, label in (("lower_bound_", "lower bound"), ("classes_", "classes")):
+        facts["latent_dimensions"] = subject.latent.shape[1]
+        facts["dimensions_in_use"] = len(subject.active())
+        facts["time_stamps"] = getattr(inner, "when_", None) is not None
+    for name, label in (("lower_bound_", "lower_bound"), ("classes_", "classes")):
         if hasattr(model, name):
             facts[label] = getattr(model, name)
     views = [] if subject is None else _views(subject)
-    options = {k: str(v) for k, v in model.get_params(deep=False).items()}
+    options = model.get_params(deep=False)
     if as_json:
-        return give({**facts, "views": views, "options": options}, True)
+        plain = {name: _typed(value) for name, value in options.items()}
+        return give({**facts, "views": views, "options": plain}, True)
     table = Table(show_header=False, box=None)
     for name, value in facts.items():
-        table.add_row(f"[bold]{name}", str(value))
+        table.add_row(f"[bold]{name.replace('_', ' ')}", _in_words(value))
     results.print(table)
     if views:
         table = Table("view", "columns", "missing", "dimensions in use", "explained", box=None)
@@ -55,13 +59,31 @@ def show_info(file: Path, as_json: bool) -> None:
                 str(view["columns"]),
                 f"{view['missing']:.1%}",
                 ", ".join(map(str, view["dimensions"])),
-                f"{view['variance explained']:.0%}",
+                f"{view['variance_explained']:.0%}",
             )
         results.print(table)
     defaults = type(model)().get_params(deep=False)
-    changed = [f"{k}={v}" for k, v in options.items() if v != str(defaults.get(k))]
+    changed = [f"{k}={v}" for k, v in options.items() if str(v) != str(defaults.get(k))]
     results.print("[bold]options other than the defaults[/]  " + (", ".join(changed) or "none"))
     return None
+
+
+def _typed(value: Any) -> Any:
+    """Numbers, texts, lists and dicts as they are; anything else in words."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+        return {name: _typed(part) for name, part in fields.items()}
+    if isinstance(value, dict):
+        return {str(name): _typed(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_typed(part) for part in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else escape(str(value))
 
 
 def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool) -> None:
@@ -70,13 +92,12 @@ def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool
     model = getattr(model, "model_", model)
     held_out, when = None, {}
     if run.views:
-        samples = load_samples(
-            RunOptions(views=run.views, index=run.index, times=run.times, sequences=run.sequences)
-        )
+        known = known_columns(model, run.views)
+        samples = load_samples(replace(run, labels=None, levels=words_of(file)), columns=known)
         held_out, when = as_new_data(model, samples), samples.when()
     metadata = None
     if run.labels:
-        metadata = read_column(run.labels, run.index)
+        metadata = read_column(run.labels, run.reading(), "labels")
     assessments = write_report(
         model, out, title=run.title, held_out=held_out, metadata=metadata, shapes=run.shapes,
         facts={"model file": str(file)}, **when,
@@ -97,7 +118,7 @@ def explore_model(
     """Serve the page until Ctrl-C."""
     from ..explore import serve
 
-    colours = None if labels is None else read_column(labels, index)
+    colours = None if labels is None else read_column(labels, Reading(index))
     if isinstance(colours, pd.DataFrame):
         raise OptionError(f"--labels needs one column: as in {labels}:{colours.columns[0]}")
     serve(load(file), host, port, browser, shapes or None, colours)
@@ -111,7 +132,7 @@ def _views(subject: Subject) -> list[dict[str, Any]]:
             "columns": table.shape[1],
             "missing": float(table.isna().to_numpy().mean()),
             "dimensions": sorted(subject.active(name)),
-            "variance explained": float(totals[name]),
+            "variance_explained": float(totals[name]),
         }
         for name, table in subject.tables.items()
     ]

@@ -3,6 +3,7 @@
 from .alignment import Aligned, as_views, is_mudata, match_views
 from .checks import check_training_columns, check_values
 from .container import Views
+from .overlap import check_overlap
 from .scaling import Scaling
 from .times import When, as_when
 
@@ -13,6 +14,7 @@ __all__ = [
     "When",
     "as_views",
     "as_when",
+    "check_overlap",
     "check_training_columns",
     "check_values",
     "is_mudata",

@@ -10,6 +10,8 @@ from jaxtyping import Float
 from scipy import sparse
 
 from ..errors import DataError, OptionError
+from .encoding import numeric
+from .interchange import from_foreign, is_foreign
 
 
 @dataclass(frozen=True)
@@ -56,20 +58,28 @@ class Aligned:
         return replace(self, names=tuple(names), tables=tuple(tables), columns=tuple(columns))
 
 
-def as_views(data: Any, align: str = "union", absent: bool = False) -> Aligned:
+def as_views(
+    data: Any,
+    align: str = "union",
+    absent: bool = False,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+) -> Aligned:
     """Read views from a dict, a list, a MuData or AnnData object, or a single table.
 
-    DataFrames are aligned on their index: ``"union"`` keeps every sample, with NaN where a view
-    lacks it, ``"intersection"`` those that all views have. Arrays must have equal lengths. Views
-    that are None are left out, if ``absent`` allows it.
+    DataFrames (of pandas, Polars or PyArrow) are aligned on their index: ``"union"`` keeps every
+    sample, with NaN where a view lacks it, ``"intersection"`` those that all views have. Arrays
+    must have equal lengths. Views that are None are left out, if ``absent`` allows it. Columns of
+    categories become indicators of their levels; where ``columns`` of a view are known, of these.
     """
-    none = [name for name, table in _named(data).items() if table is None]
+    given = named_tables(data)
+    none = [name for name, table in given.items() if table is None]
     if none and not absent:
         raise DataError(f"view {none[0]!r} is None: give a table, or leave it out")
-    named = {name: table for name, table in _named(data).items() if table is not None}
+    named = {name: table for name, table in given.items() if table is not None}
     if not named:
         raise DataError("there is no view in the data")
-    tables = {name: _table(name, table) for name, table in named.items()}
+    known = columns or {}
+    tables = {name: _table(name, table, known.get(name)) for name, table in named.items()}
     labelled = {name: _has_index(table) for name, table in named.items()}
     if not any(labelled.values()):
         lengths = {name: len(table) for name, table in tables.items()}
@@ -112,11 +122,11 @@ def match_views(
                 "dict by name, or a list with None for those to be predicted"
             )
         data = dict(zip(names, given, strict=True))
-    unknown = [name for name in _named(data) if name not in names]
+    source = named_tables(data)
+    unknown = [name for name in source if name not in names]
     if unknown:
         raise DataError(f"unknown view {unknown[0]!r}: the model has {list(names)}")
-    found = as_views(data, align, absent=True)
-    source = _named(data)
+    found = as_views(source, align, True, dict(zip(names, columns, strict=True)))
     tables = []
     for name, labels in zip(names, columns, strict=True):
         if name not in found.names:
@@ -138,6 +148,12 @@ def match_views(
 def is_mudata(data: Any) -> bool:
     """Tell a MuData by its interface (a DataFrame has a ``mod`` of another kind)."""
     return isinstance(getattr(data, "mod", None), Mapping)
+
+
+def named_tables(data: Any) -> dict[str, Any]:
+    """The views by name as they came; tables of other libraries as pandas DataFrames."""
+    named = _named(data)
+    return {name: from_foreign(t) if is_foreign(t) else t for name, t in named.items()}
 
 
 def _named(data: Any) -> dict[str, Any]:
@@ -165,7 +181,7 @@ def _has_index(table: Any) -> bool:
     return isinstance(table, pd.DataFrame)
 
 
-def _table(name: str, given: Any) -> pd.DataFrame:
+def _table(name: str, given: Any, columns: Sequence[Any] | None) -> pd.DataFrame:
     """One view as a DataFrame of floats, or an error that names the view and the column."""
     if sparse.issparse(given):
         given = given.toarray()
@@ -173,15 +189,18 @@ def _table(name: str, given: Any) -> pd.DataFrame:
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise DataError(f"view {name!r} is empty: its shape is {table.shape}")
     if table.index.has_duplicates:
-        twice = table.index[table.index.duplicated()][0]
-        raise DataError(f"row {twice!r} of view {name!r} appears more than once in its index")
+        repeated = table.index[table.index.duplicated()].unique()
+        raise DataError(
+            f"row {repeated[0]!r} of view {name!r} appears more than once in its index "
+            f"({len(repeated)} such names): samples are matched by name, so names must differ"
+        )
     if table.columns.has_duplicates:
         twice = table.columns[table.columns.duplicated()][0]
         raise DataError(f"column {twice!r} of view {name!r} appears more than once")
-    for column, kind in table.dtypes.items():
-        if not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
-            raise DataError(f"column {column!r} of view {name!r} is not numeric but {kind}")
-    return table.astype(np.float64)
+    kinds = table.dtypes
+    if all(isinstance(kind, np.dtype) and kind.kind in "fiub" for kind in kinds.unique()):
+        return table.astype(np.float64)
+    return numeric(name, table, columns)
 
 
 def _array_frame(name: str, given: Any) -> pd.DataFrame:

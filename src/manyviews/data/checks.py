@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from ..errors import ConstantColumnWarning, DataError
+from ..errors import ConstantColumnWarning, DataError, IdentifierWarning
+from .identifiers import is_identifier, named_like_identifier
 
 Names = Sequence[Any] | np.ndarray | pd.Index | None
 
@@ -45,6 +46,8 @@ def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Name
             f"column {_name(columns, empty[0])} of view {view!r} has no value at all "
             f"({empty.size} such columns): leave it out"
         )
+    if columns is not None:
+        warn_of_identifiers(Y, view, list(columns))
     constant = np.flatnonzero(np.nanmax(Y, axis=0) == np.nanmin(Y, axis=0))
     if constant.size == Y.shape[1]:
         raise DataError(f"every column of view {view!r} is constant: there is nothing to learn")
@@ -55,6 +58,18 @@ def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Name
             ConstantColumnWarning,
             stacklevel=3,
         )
+
+
+def warn_of_identifiers(Y: Float[np.ndarray, "N D"], view: str, columns: Sequence[Any]) -> None:
+    """Warn of columns that are called like the names of samples, and differ in each row."""
+    for place, column in enumerate(columns):
+        if named_like_identifier(column) and is_identifier(column, pd.Series(Y[:, place])):
+            warnings.warn(
+                f"column {column!r} of view {view!r} holds a different whole number in each row "
+                "and is fitted as data: if it names the samples, make it the index",
+                IdentifierWarning,
+                stacklevel=4,
+            )
 
 
 def _name(names: Names, index: int | np.integer) -> str:

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from ..errors import DataError
 from .alignment import unmasked
+from .values import dated
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class When:
     Attributes
     ----------
     inputs : ndarray of shape (n_rows, n_inputs)
-        Time stamps, in seconds where dates were given, or any observed inputs.
+        Time stamps, in seconds where dates were given (also as ISO texts), or any observed inputs.
     code : ndarray of int
         The sequence of every row, as a place in ``labels``.
     labels : tuple
@@ -60,7 +61,7 @@ def as_when(
 def as_inputs(times: Any, n_rows: int | None = None) -> Float[np.ndarray, "N P"]:
     """Time stamps as a table of numbers; dates and durations become seconds."""
     array = np.asarray(unmasked(times))
-    if array.dtype.kind == "O" and array.ndim == 1:
+    if array.dtype.kind in "OU" and array.ndim == 1:
         array = _dates(times, array)
     if array.dtype.kind in "mM":
         kind = "datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]"
@@ -88,7 +89,7 @@ def as_inputs(times: Any, n_rows: int | None = None) -> Float[np.ndarray, "N P"]
 
 def _dates(times: Any, array: np.ndarray) -> np.ndarray:
     """Objects as numbers or, where they are dates of any kind, as time stamps in UTC."""
-    found = pd.Series(array).infer_objects()
+    found = dated(pd.Series(array).infer_objects())
     if isinstance(found.dtype, pd.DatetimeTZDtype):
         return found.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
     if found.dtype != object or not all(isinstance(v, date | type(None)) for v in found):

@@ -40,7 +40,9 @@ class FitInfo:
     n_evaluations : int
         Evaluations of the bound with its gradient, over all restarts.
     restart_bounds : list of float
-        The final bound of every restart.
+        The bound of every restart, of the data as scaled; the largest is the final one. Where only
+        the best restart goes through the last stage, what it gains there is added to all, so that
+        their differences are those before it.
     converged, interrupted : bool
         Whether the convergence test was met; whether the user stopped the fit.
     kinds : dict of str by view

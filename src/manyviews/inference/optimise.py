@@ -94,8 +94,11 @@ def optimise(
             before = best.n_evaluations
             best.go(n_restarts, range(last, n_stages), watch)
             info.n_evaluations += best.n_evaluations - before
-            info.restart_bounds[int(np.argmax(info.restart_bounds))] = -best.best_value
+            gain = -best.best_value - max(info.restart_bounds)
+            info.restart_bounds = [bound + gain for bound in info.restart_bounds]
             info.interrupted = best.interrupted
+        if info.interrupted and (best is None or not np.isfinite(best.best_value)):
+            raise KeyboardInterrupt  # before there was anything to keep
         if best is None or not np.isfinite(best.best_value):
             raise FactorisationError(
                 "the bound is not finite at the start, even with the largest jitter: look for "

@@ -23,8 +23,7 @@ class ProgressBar:
         self.bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=24),
-            TextColumn("bound {task.fields[bound]:.1f}  |grad| {task.fields[gradient]:.1e}"),
-            TextColumn("S/N {task.fields[signal]}"),
+            TextColumn("{task.fields[state]}"),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
             console=Console(stderr=True),
@@ -32,9 +31,7 @@ class ProgressBar:
         self.task = self.bar.add_task(
             "fitting",
             total=int(self.before[-1]) * n_restarts,
-            bound=np.nan,
-            gradient=np.nan,
-            signal="-",
+            state="compiling …",
         )
 
     def update(
@@ -55,9 +52,7 @@ class ProgressBar:
             self.task,
             description=f"fitting {what}",
             completed=done + self.position[2],
-            bound=bound,
-            gradient=gradient_norm,
-            signal=signals,
+            state=f"bound {bound:.1f}  |grad| {gradient_norm:.1e}  S/N {signals}",
         )
 
     def __enter__(self) -> Self:

@@ -42,9 +42,11 @@ class CanonicalModel(ViewsModel):
 
     # ------------------------------------------------------------------ edges
 
-    def _prepare(self, views: Any, times: Any = None, sequences: Any = None) -> list[np.ndarray]:
+    def _prepare(
+        self, views: Any, times: Any = None, sequences: Any = None, y: Any = None
+    ) -> list[np.ndarray]:
         self._began = time.perf_counter()
-        tables = super()._prepare(views)
+        tables = super()._prepare(views, y=y)
         if len(tables) < 2:
             raise DataError("CCA needs two views or more; for one there is PPCA")
         self._refuse_holes(tables, "fit")
@@ -145,7 +147,7 @@ class CCA(CanonicalModel):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of complete tables, or a MuData object."""
-        tables = self._prepare(views)
+        tables = self._prepare(views, y=y)
         n_components = shared_components(self.n_components, tables, self.view_names_)
         choices = self._by_view(self.regularisation, "regularisation", 0.0)
         ridges = [ridge_of(Y, choice) for Y, choice in zip(tables, choices, strict=True)]

@@ -124,7 +124,7 @@ class GroupFactorAnalysis(ViewsModel):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, a MuData object, or a single table; NaN is missing."""
-        tables = self._prepare(views)
+        tables = self._prepare(views, y=y)
         n_samples = len(tables[0])
         most = min(sum(min(Y.shape) for Y in tables), n_samples - 1)
         n_components = min(10, most) if self.n_components is None else int(self.n_components)

@@ -118,7 +118,7 @@ class KernelCCA(CanonicalModel):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of complete tables, or a MuData object."""
-        tables = self._prepare(views)
+        tables = self._prepare(views, y=y)
         kernels = self._by_view(self.kernel, "kernel", "rbf")
         choices = self._by_view(self.gamma, "gamma", "median")
         gammas = [

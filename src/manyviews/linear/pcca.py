@@ -100,7 +100,7 @@ class ProbabilisticCCA(ViewsModel):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables or a MuData object; NaN is missing."""
-        tables = self._prepare(views)
+        tables = self._prepare(views, y=y)
         began = time.perf_counter()
         if len(tables) < 2:
             raise DataError("CCA needs two views or more; for one there is PPCA")

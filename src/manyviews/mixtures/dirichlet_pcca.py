@@ -170,7 +170,7 @@ class DirichletPCCA(MixtureModel):
         NaN is missing. Gibbs sampling imputes missing values; variational inference requires
         complete data.
         """
-        tables, began = self._read(views), time.perf_counter()
+        tables, began = self._read(views, y), time.perf_counter()
         Y, rng = np.concatenate(tables, axis=1), check_random_state(self.random_state)
         if self.inference == "variational":
             self._fit_variational(Y, tables, rng)

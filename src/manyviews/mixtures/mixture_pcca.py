@@ -115,7 +115,7 @@ class MixturePCCA(MixtureModel):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
-        tables = self._read(views)
+        tables = self._read(views, y)
         Y = np.concatenate(tables, axis=1)
         if self.n_clusters > len(Y):
             raise DataError(f"n_clusters={self.n_clusters}, but there are {len(Y)} samples")

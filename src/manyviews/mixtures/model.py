@@ -110,9 +110,9 @@ class MixtureModel(ViewsModel):
 
     # ------------------------------------------------------------------ edges
 
-    def _read(self, views: Any) -> list[Float[np.ndarray, "N _"]]:
+    def _read(self, views: Any, y: Any = None) -> list[Float[np.ndarray, "N _"]]:
         """Check the training views and return them scaled."""
-        tables = self._prepare(views)
+        tables = self._prepare(views, y=y)
         if len(tables) < 2:
             raise DataError("a mixture of PCCA needs at least two views, got one")
         widths = sorted(self._sizes(), reverse=True)

@@ -150,7 +150,7 @@ class GPLVMCCA(ViewsModel):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object."""
-        tables = self._prepare(views)
+        tables = self._prepare(views, y=y)
         check_components(self.n_components, tables, self.init)
         kernels = self._by_view(self.kernel, "kernel", "rbf")
         floors = self._by_view(self.noise_floor, "noise_floor", CORRELATED_FLOOR)

@@ -106,7 +106,7 @@ class SharedGPLVM(ViewsModel):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
-        tables = self._prepare(views)
+        tables = self._prepare(views, y=y)
         check_components(self.n_components, tables, self.init)
         inducing = inducing_counts(
             self._by_view(self.n_inducing, "n_inducing", None), len(tables[0])

@@ -129,7 +129,7 @@ class SharedPrivateGPLVM(ViewsModel):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
-        tables = self._prepare(views)
+        tables = self._prepare(views, y=y)
         counts = self._by_view(self.n_private, "n_private", 1)
         if min(counts) < 1:
             raise OptionError("every view needs a private dimension; use SubspaceGPLVM for none")

@@ -106,7 +106,7 @@ class SubspaceGPLVM(ViewsModel):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
-        tables = self._prepare(views)
+        tables = self._prepare(views, y=y)
         division = Division(
             int(self.n_shared), tuple(int(n) for n in self._by_view(self.n_private, "n_private", 1))
         )

@@ -1,5 +1,6 @@
 """Predicting data held out, view by view, beside the simplest rival."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from ..plot.quality import coverage
 from ..plot.subject import Subject
 
 LEVEL = 0.9  # of the intervals whose coverage is reported
+SAME = 1e-12  # of the squared scale: columns that vary less have no R²
 PENALTIES = np.logspace(-2, 5, 15)
 
 
@@ -48,9 +50,22 @@ class Assessment:
         """Root mean square error in units of the scale."""
         return float(np.sqrt(np.nanmean(((self.truth - prediction) / self.scale) ** 2)))
 
+    def explained_by_column(self, prediction: Float[np.ndarray, "*N D"]) -> Float[np.ndarray, " D"]:
+        """R² of every column: 1 - Σ (y - prediction)² / Σ (y - mean of these y)².
+
+        The mean is that of the samples held out, so that zero is as good as knowing their mean. NaN
+        where a column does not vary among them.
+        """
+        with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
+            warnings.simplefilter("ignore", RuntimeWarning)  # a column without any value
+            spread = np.nansum((self.truth - np.nanmean(self.truth, axis=0)) ** 2, axis=0)
+            error = np.nansum((self.truth - prediction) ** 2, axis=0)
+            return np.where(spread > SAME * self.scale**2, 1.0 - error / spread, np.nan)
+
     def explained(self, prediction: Float[np.ndarray, "*N D"]) -> float:
-        """1 - squared error relative to that of the training mean (zero: no better than it)."""
-        return 1.0 - (self.error(prediction) / self.error(self.centre)) ** 2
+        """The median R² of the columns, which one outlier or one column cannot rule."""
+        shares = self.explained_by_column(prediction)
+        return float(np.nanmedian(shares)) if np.isfinite(shares).any() else float("nan")
 
     def summary(self) -> dict[str, Any]:
         """The row of a table."""

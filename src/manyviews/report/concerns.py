@@ -11,7 +11,7 @@ from .assess import LEVEL, Assessment
 from .findings import share
 
 FEW_SAMPLES = 50
-BOUNDS_APART = 0.01  # restarts that end this far apart, relative to the bound, disagree
+BOUNDS_APART = 0.01  # nats per observed value; restarts that end further apart disagree
 WIDE_OF_LEVEL = 0.07  # a coverage further from its level is reported
 
 
@@ -95,12 +95,14 @@ def _of_fit(subject: Subject) -> list[Concern]:
                 )
             )
     bounds = np.asarray(getattr(info, "restart_bounds", ()))
-    if len(bounds) > 1 and np.ptp(bounds) > BOUNDS_APART * abs(bounds.max()):
-        near = int((bounds > bounds.max() - BOUNDS_APART * abs(bounds.max())).sum())
+    values = max(sum(int(table.notna().to_numpy().sum()) for table in subject.tables.values()), 1)
+    below = (bounds.max(initial=-np.inf) - bounds) / values
+    if len(bounds) > 1 and below.max() > BOUNDS_APART:
+        near = int((below <= BOUNDS_APART).sum())
         found.append(
             Concern(
-                f"Starts disagree: {near} of {len(bounds)} came within 1 % of the best bound "
-                f"({bounds.max():.0f}; the worst: {bounds.min():.0f}).",
+                f"Starts disagree: {near} of {len(bounds)} came within {BOUNDS_APART} nats per "
+                f"observed value of the best bound; the worst ended {below.max():.2g} below it.",
                 "There may be a still better solution: raise n_restarts.",
             )
         )
@@ -126,8 +128,8 @@ def _of_predictions(a: Assessment) -> list[Concern]:
     if explained < 0:
         found.append(
             Concern(
-                f"{a.view}: predictions are worse than the training mean "
-                f"({share(explained)} of the variance).",
+                f"{a.view}: predictions are worse than the mean of the samples held out "
+                f"(R² of a typical column: {explained:.2f}).",
                 "Do not predict this view with this model.",
             )
         )

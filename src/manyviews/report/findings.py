@@ -112,11 +112,12 @@ def _prediction(a: Assessment) -> str:
     row = a.summary()
     explained, linear = row["variance explained"], row["variance explained, ridge"]
     verdict = "better than" if explained > linear + 0.005 else "worse than"
-    if abs(explained - linear) <= 0.005:
+    if not abs(explained - linear) > 0.005:
         verdict = "about as well as"
+    of = "its variance" if a.truth.shape[1] == 1 else "the variance of a typical column"
     return (
         f"On {len(a.truth)} samples held out, {a.view} predicted from {a.given}: "
-        f"{share(explained)} of the variance, {verdict} ridge regression ({share(linear)}); "
+        f"{share(explained)} of {of}, {verdict} ridge regression ({share(linear)}); "
         f"the 90 % intervals hold {share(row['coverage of 90 % intervals'])} of the true values."
     )
 

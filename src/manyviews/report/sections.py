@@ -204,7 +204,9 @@ def prediction_section(
     lead = (
         "Samples that the model has not seen, each view predicted from the others. Errors are in "
         "standard deviations (of the view, or of its columns if the model scales them); the mean "
-        "of the training data and ridge regression from the same inputs are the rivals to beat."
+        "of the training data and ridge regression from the same inputs are the rivals to beat. "
+        "Variance explained is the median over columns of R², which compares with the mean of the "
+        "samples held out: zero is no better than it."
     )
     row = f"<div class='row'>{''.join(pictures)}</div>"
     examples = "".join(_examples(subject, a, shapes) for a in shown)
@@ -279,7 +281,7 @@ def fit_section(subject: Subject) -> str:
     ratios = zip(subject.names, info.signal_to_noise, strict=False)
     facts = {
         "lower bound (log evidence)": f"{getattr(subject.model, 'lower_bound_', np.nan):.1f}",
-        "starts": ", ".join(f"{bound:.1f}" for bound in info.restart_bounds),
+        "starts": starts_in_words(info.restart_bounds),
         "signal-to-noise": ", ".join(f"{name} {ratio:.3g}" for name, ratio in ratios),
         "converged": "yes" if info.converged else "no",
         "time": f"{info.seconds:.1f} s, of which {info.compile_seconds:.1f} s to compile; "
@@ -288,6 +290,16 @@ def fit_section(subject: Subject) -> str:
     if np.size(info.jitter):
         facts["largest jitter"] = f"{np.max(info.jitter):.0e}"
     return section("The fit", f"<div class='row'>{''.join(pictures)}</div>", facts_list(facts))
+
+
+def starts_in_words(bounds: Sequence[float]) -> str:
+    """How far every start ended below the best, in nats: the same in all units of the data."""
+    best = max(bounds, default=0.0)
+    below = [best - bound for bound in bounds]
+    if len(below) < 2:
+        return "1"
+    words = ("the best" if gap == 0 else f"{gap:.1f} nats below it" for gap in sorted(below))
+    return f"{len(below)}: {', '.join(words)}"
 
 
 def options_section(model: Any, facts: Mapping[str, str]) -> str:

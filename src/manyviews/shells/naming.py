@@ -42,6 +42,26 @@ def known_views(found: Aligned) -> list[str]:
     return [name for name, table in pairs if not np.isnan(table).all()]
 
 
+def refuse_second_view(y: Any) -> None:
+    """Refuse a table in the place of targets, which a model of views has no use for.
+
+    One label per sample is let pass, as scikit-learn hands it to whatever it fits.
+    """
+    if y is None or isinstance(y, str) or not (is_table(y) or isinstance(y, dict | list | tuple)):
+        return
+    if isinstance(y, list | tuple) and not any(np.ndim(part) for part in y):
+        return
+    raise DataError(
+        "the second argument of fit is no view: give all views together, as in "
+        "fit({'first': A, 'second': B}) or fit([A, B])"
+    )
+
+
+def is_table(given: Any) -> bool:
+    """Whether something has rows and columns."""
+    return len(getattr(given, "shape", ())) > 1
+
+
 def check_views(found: Aligned, empty_rows: bool = False) -> None:
     """Refuse infinities, and samples of which no view knows anything (unless allowed)."""
     for name, table, columns in zip(found.names, found.tables, found.columns, strict=True):

@@ -18,6 +18,7 @@ from ..data import (
     When,
     as_views,
     as_when,
+    check_overlap,
     check_training_columns,
     match_views,
 )
@@ -27,7 +28,15 @@ from ..fitted.adjustment import Adjustment
 from ..fitted.explain import variance_explained, variance_explained_by
 from ..fitted.segmentation import ACTIVE_THRESHOLD, Segmentation, segment
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, keyword_options, refuse_both
-from .naming import Names, by_view, check_views, known_views, listed, places_of
+from .naming import (
+    Names,
+    by_view,
+    check_views,
+    known_views,
+    listed,
+    places_of,
+    refuse_second_view,
+)
 
 
 class NewSamples(NamedTuple):
@@ -520,11 +529,15 @@ class ViewsModel(FittedModel):
     def _scalings(self) -> tuple[Scaling, ...]:
         return self.scalings_
 
-    def _prepare(self, views: Any, times: Any = None, sequences: Any = None) -> list[np.ndarray]:
+    def _prepare(
+        self, views: Any, times: Any = None, sequences: Any = None, y: Any = None
+    ) -> list[np.ndarray]:
         """Check the options and the training views, keep their names; return them scaled."""
         self._check_options()
+        refuse_second_view(y)
         times, sequences = carried(views, times, sequences)
         found = as_views(views, self.align)
+        check_overlap(found, timed=times is not None or sequences is not None)
         self.given_names_, self.given_columns_ = found.names, found.columns
         found = self._take_kinds(found.one_per_column() if self.split_columns else found)
         if len(found.samples) < MIN_SAMPLES:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Views, as_views
+from ..data import Views, as_views, check_overlap
 from ..errors import DataError, OptionError
 from ..shells.naming import Names, check_views, listed
 from .cells import Cells, described, fingerprint
@@ -93,7 +93,9 @@ def compare(
     data = views if given else Views(views, times=times, sequences=sequences)
     if len(tuple(data)) < 2:
         raise DataError(f"a comparison needs two views or more, got {list(data)}")
-    check_views(as_views(data), empty_rows=data.times is not None)
+    found = as_views(data)
+    check_overlap(found, timed=data.times is not None)
+    check_views(found, empty_rows=data.times is not None)
     names = tuple(data)
     questions = [Question.of(names, target) for target in listed(targets) or names]
     methods = _methods(models, data, questions)

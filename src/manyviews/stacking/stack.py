@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Aligned, Views, as_views, match_views
+from ..data import Aligned, Views, as_views, check_overlap, match_views
 from ..errors import DataError, OptionError
 from ..io import write
 from ..options import ARRAY, BOOLEAN, NONE, SEED, VERBOSE, check_options, count, instance_of, one_of
-from ..shells.naming import Names, check_views, known_views, listed
+from ..shells.naming import Names, check_views, known_views, listed, refuse_second_view
 from .blend import Blend
 from .ensemble import Ensemble, Plan
 from .folds import fold_of_rows, group_codes
@@ -160,6 +160,7 @@ class Stack(BaseEstimator):
             Groups of samples that must not be divided between folds. Default: sequences.
         """
         check_options(self, self._options)
+        refuse_second_view(y)
         data = self._read(views, times, sequences)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         wanted = listed(self.targets) or list(self.view_names_)
@@ -187,7 +188,9 @@ class Stack(BaseEstimator):
             raise DataError(f"a stack needs two views or more, got {list(self.view_names_)}")
         if len(data) < LEAST_SAMPLES:
             raise DataError(f"a stack needs {LEAST_SAMPLES} samples or more, got {len(data)}")
-        check_views(as_views(data), empty_rows=data.times is not None)
+        found = as_views(data)
+        check_overlap(found, timed=data.times is not None)
+        check_views(found, empty_rows=data.times is not None)
         return data
 
     # ------------------------------------------------------------------ who carries what

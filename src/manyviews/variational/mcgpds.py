@@ -161,7 +161,7 @@ class McGPDS(ViewsModel):
         NaN is missing; a view may be missing for whole samples. Without ``times`` and
         ``sequences`` the samples are independent, and their paths are points.
         """
-        scaled = self._prepare(views, times, sequences)
+        scaled = self._prepare(views, times, sequences, y)
         search = self.search or Search()
         options = fit_options(
             self,

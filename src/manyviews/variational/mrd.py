@@ -209,7 +209,7 @@ class MRD(ViewsModel):
             points then follow a Gaussian process over time [MRD21, §4.3]; see
             `BayesianGPLVM.fit`.
         """
-        scaled = self._prepare(views, times, sequences)
+        scaled = self._prepare(views, times, sequences, y)
         asked = [self.likelihoods_[name] for name in self.view_names_]
         kinds = [relative(kind, Y) for kind, Y in zip(asked, scaled, strict=True)]
         local = self._by_view(self.n_local, "n_local", 0)
