@@ -20,7 +20,7 @@ LEAST_PER_FACTOR = 3  # complete samples
 
 @register_record
 class GroupFactorAnalysis(ViewsModel):
-    """What several tables share, and what each has for itself, if all is linear.
+    """Group factor analysis: shared and private factors of several tables.
 
         y_k = W_k x + μ_k + e_k,   x ~ N(0, I),   w_kdq ~ N(0, 1/α_kq),   e_k ~ N(0, I/τ_k).
 

@@ -1,4 +1,4 @@
-"""What both mixture models answer besides: clusters, and densities of one view given others."""
+"""Methods of both mixture models: clusters, and densities of one view given others."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -284,7 +284,7 @@ class MRD(ViewsModel):
             "evidence_power": self._by_view(self.evidence_power, "evidence_power", 1.0),
         }
 
-    # ------------------------------------------------------------------ honest intervals
+    # ------------------------------------------------------------------ calibrated intervals
 
     def _adjustment(
         self, place: int, new: NewSamples, q: Positions, places: Sequence[int], how: dict[str, Any]

@@ -342,7 +342,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         return (mean, std) if return_std else mean
 
     def _seen(self, X: Any, X_std: Any) -> Positions:
-        """What new inputs say of themselves, before any output."""
+        """Distribution of new inputs given what was observed of them, without outputs."""
         check_is_fitted(self)
         values = self.input_scaling_.apply(self._check(X, reset=False))
         done = self.input_gaussian_.complete(values)
