@@ -19,7 +19,7 @@ from manyviews import MRD, Search
 from manyviews.explore import app
 from manyviews.explore import server as serving
 
-FRAMES, SIZE, SHOWN = 30, (1000, 720), 640
+FRAMES, SIZE, SHOWN = 24, (1000, 860), 720
 
 
 def main() -> None:
@@ -38,9 +38,9 @@ def main() -> None:
     host, port = listening.getsockname()
     frames = film(f"http://{host}:{port}/")
     server.should_exit = True
-    path = Path(__file__).with_name("explorer.gif")
+    path = Path(__file__).with_name("explorer.webp")
     frames[0].save(
-        path, save_all=True, append_images=frames[1:], duration=160, loop=0, optimize=True
+        path, save_all=True, append_images=frames[1:], duration=180, loop=0, quality=70, method=6
     )
     print(f"{path}: {path.stat().st_size / 1000:.0f} kB")
 
@@ -67,7 +67,7 @@ def film(address: str) -> list[Image.Image]:
         shot = shot.resize(
             (SHOWN, round(SHOWN * shot.height / shot.width)), Image.Resampling.LANCZOS
         )
-        frames.append(shot.quantize(64, dither=Image.Dither.NONE))
+        frames.append(shot)
     browser.quit()
     return frames
 

@@ -111,6 +111,14 @@ inside = np.mean(np.abs(legs - target) < 1.645 * spread)
 pd.Series(errors, name="error per coordinate, mm").to_frame()
 
 # %%
+# Interpolation is at its best where gaps are short. Two frames hidden, at every place in turn:
+
+whole = parts(truth)["legs"].to_numpy()
+middle = [(2 * whole[i - 1] + whole[i + 2]) / 3 - whole[i] for i in range(1, 58)]
+short = 1000 * np.sqrt(np.mean(np.square(middle)))
+print(f"interpolation, two frames hidden: {short:.0f} mm")
+
+# %%
 # ## Look at it
 #
 # The body from the side, every fifth hidden frame: the true legs in grey, the filled ones in colour.
@@ -154,8 +162,8 @@ ax.fill_between(t, m - 1.645 * s, m + 1.645 * s, alpha=0.3)
 ax.plot(t, m, label="MRD with time")
 ax.plot(t, new["legs"].interpolate()[name], "--", label="interpolation")
 ax.plot(t, truth[name], ".", color="black", markersize=4, label="truth")
-ax.set(xlabel="seconds", ylabel=f"{name}, m")
-ax.legend(ncols=3)
+ax.set(xlabel="seconds", ylabel=f"{name}, m", ylim=(-0.7, 0.65))
+ax.legend(ncols=3, loc="upper left")
 
 # %%
 # ## Answer
@@ -164,7 +172,7 @@ ax.legend(ncols=3)
 #   Interpolation has {{ f"{errors['interpolation']:.0f}" }} mm, ridge regression on the arms
 #   {{ f"{errors['ridge on the arms']:.0f}" }} mm; the markers' own noise is 5 mm.
 # - {{ f"{inside:.0%}" }} of the true coordinates are inside the 90 % intervals.
-# - The gap lasts about a stride. For gaps of a few frames interpolation is as good, and quicker.
+# - The gap lasts about a stride. Over gaps of two frames interpolation has {{ f"{short:.0f}" }} mm, without any model.
 # - A simulated body is more regular than a real one. Expect larger errors on recordings, and hide markers that were
 #   seen, as here, to measure them.
 #

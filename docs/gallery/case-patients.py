@@ -1,7 +1,8 @@
 """
 # Patients, without a blood test
 
-A case study for clinical and biological tables: what two tables share, whether one replaces the other, and who is at risk.
+A case study for clinical and biological tables: what two tables share, whether one replaces the other,
+and what foretells the course of a disease.
 
 442 diabetes patients were examined (age, sex, body mass index, blood pressure), had six blood measurements taken, and a
 year later their doctors rated the progression of the disease (Efron et al. 2004). The data come with scikit-learn. Three

@@ -29,6 +29,10 @@ def on_env(env: Any, config: Any, files: Any) -> Any:
     targets = config.plugins["autorefs"]._primary_url_map
     names = {name: urls[0] for name, urls in targets.items() if name.startswith(f"{PACKAGE}.")}
     index = by_last_words(names)
+    for name, place in list(names.items()):  # a room is where the first of its names is
+        room = name.rpartition(".")[0]
+        if room.rpartition(".")[2].islower() and room != PACKAGE:
+            names.setdefault(room, place.partition("#")[0])
     for file in files.documentation_pages():
         if file.page is not None and file.page.content:
             resolve = partial(find, names=names, index=index)
@@ -80,8 +84,9 @@ def linked(html: str, url: str, resolve: Callable[[str, str], str | None]) -> st
             code = f"<code>{found['name'].lstrip('~')}</code>"
             target = resolve(found["name"], scope)
             if target is not None and target != f"{url}#{scope}":
-                page, _, anchor_id = target.partition("#")
-                return f'<a class="name" href="{relative(page, url)}#{anchor_id}">{code}</a>'
+                page, sign, anchor_id = target.partition("#")
+                link = f"{relative(page, url)}{sign}{anchor_id}"
+                return f'<a class="name" href="{link}">{code}</a>'
             return code if found["role"] is not None else found[0]
         elif found["key"] is not None and Path(url).stem != BIBLIOGRAPHY:
             page = f"{BIBLIOGRAPHY}.html"

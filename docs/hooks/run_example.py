@@ -25,6 +25,7 @@ WIDTH, DPI = 7.2, 110
 
 def main(script: Path, folder: Path) -> None:
     """Run the script cell by cell and write its page."""
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")  # most of the time is compiling
     import matplotlib as mpl
 
     mpl.use("agg")

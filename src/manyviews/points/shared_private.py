@@ -192,8 +192,8 @@ class SharedPrivateGPLVM(ViewsModel):
     def component(self, view: str, part: str, X: Any = None, *, return_std: bool = False) -> Any:
         """The shared or the private part of a view, as a deviation from its mean [Leen08, §4.3].
 
-        C_f(X*, X) K⁻¹ Y with variance C_f(X*, X*) - C_f(X*, X) K⁻¹ C_f(X, X*), and likewise for the
-        private part. The mean of the view and both parts add up to the model's prediction.
+        ``C_f(X*, X) K⁻¹ Y`` with variance ``C_f(X*, X*) - C_f(X*, X) K⁻¹ C_f(X, X*)``, and likewise
+        for the private part. The mean of the view and both parts add up to the prediction.
 
         Parameters
         ----------
