@@ -13,7 +13,8 @@ from manyviews.shells import TableModel, ViewsModel
 SOURCE = Path(manyviews.__file__).parent
 ORDER = [
     {"errors", "_runtime"},
-    {"_optional", "options"},
+    {"_optional", "options", "schema", "storage"},
+    {"escaping", "encoding"},
     {"io"},
     {"data"},
     {"parameters", "linalg"},

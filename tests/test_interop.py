@@ -47,10 +47,24 @@ def test_annotated_data_survive_their_file(cells, model, tmp_path):
     again = mudata.read_h5mu(tmp_path / "cells.h5mu")
     np.testing.assert_allclose(again.obsm["X_mrd_std"], data.obsm["X_mrd_std"])
     assert again.uns["mrd"]["model"] == "MRD"
+    assert list(again.uns["mrd"]["dimensions"]) == model.dimension_labels()
     from manyviews.data.files import read_views
 
     views = read_views([str(tmp_path / "cells.h5mu")]).views
     assert {name: view.shape for name, view in views.items()} == {"rna": (30, 5), "atac": (27, 4)}
+
+
+def test_layers_are_views(cells):
+    data = cells.copy()
+    data.mod["rna"].layers["double"] = 2.0 * data.mod["rna"].X
+    views = interop.views_of(data, {"rna": "double"})
+    assert {name: view.shape for name, view in views.items()} == {"rna": (30, 5), "atac": (27, 4)}
+    np.testing.assert_allclose(views["rna"], 2.0 * data.mod["rna"].to_df())
+    assert list(interop.views_of(data.mod["rna"], "double")) == ["X"]
+    with pytest.raises(DataError, match="'atac' has no layer 'double'"):
+        interop.views_of(data, "double")
+    with pytest.raises(DataError, match="no modality 'protein'"):
+        interop.views_of(data, {"protein": "double"})
 
 
 def test_new_mudata_from_a_model(model):
@@ -86,6 +100,7 @@ def test_xarray(model):
     chosen = data["latent_mean"].sel(sample="cell4", dimension=1)
     assert float(chosen) == model.latent_mean_[model.samples_.index("cell4"), 1]
     assert data["sensitivity of rna"].shape == (5, 3)
+    assert data["name"].values.tolist() == model.dimension_labels()
 
 
 def test_pandas_output(model, cells):

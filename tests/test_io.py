@@ -9,6 +9,7 @@ from safetensors.numpy import save_file
 import manyviews
 from manyviews import BayesianGPLVM, Search, Stage, io, kernels
 from manyviews.errors import FileFormatError, OptionError
+from manyviews.storage import digest
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
 
@@ -106,7 +107,7 @@ def test_a_file_cannot_name_a_class_that_is_not_registered(fitted, tmp_path):
         tree = json.loads(header["content"])
         tree["record"] = "Popen"
         header["content"] = json.dumps(tree)
-        header["sha256"] = io._digest(header["content"], tensors)
+        header["sha256"] = digest(header, tensors)
 
     rewrite(path, forge)
     with pytest.raises(FileFormatError, match="Popen"):

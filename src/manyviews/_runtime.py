@@ -3,6 +3,7 @@
 They are made when this is imported, which every room does that computes with JAX.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from pathlib import Path
 import jax
 from platformdirs import user_cache_dir
 from threadpoolctl import threadpool_limits
+
+from .errors import ForkError
 
 CACHE_VARIABLE = "MANYVIEWS_COMPILE_CACHE"
 
@@ -37,6 +40,41 @@ def configure() -> None:
 
 
 configure()
+
+_stranded = False
+
+
+def _note_fork() -> None:
+    """In a new child: whether JAX ran in the parent, whose threads are not here."""
+    global _stranded
+    with contextlib.suppress(ImportError, AttributeError):  # private: it may move
+        from jax._src import xla_bridge
+
+        _stranded = _stranded or xla_bridge.backends_are_initialized()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)
+
+
+def stranded() -> bool:
+    """Whether JAX cannot answer in this process."""
+    return _stranded
+
+
+def refuse_fork() -> None:
+    """Say so, in the place of waiting for ever, where JAX cannot answer any more.
+
+    A child that was forked from a process in which JAX ran has its locks, but not the threads
+    that would release them.
+    """
+    if _stranded:
+        raise ForkError(
+            "this process was forked from one in which JAX had run, and would wait for ever for "
+            "threads that it does not have. Start processes with "
+            "multiprocessing.get_context('spawn') or joblib's default backend ('loky'), or fork "
+            "before the first model is fitted, loaded or asked"
+        )
 
 
 @contextmanager

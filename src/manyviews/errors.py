@@ -25,8 +25,20 @@ class FileFormatError(ManyviewsError, ValueError):
     """The file is truncated, altered, of a foreign format or of an unknown version."""
 
 
+class FileWriteError(ManyviewsError, OSError):
+    """A file cannot be written; the message names the path and says what to do."""
+
+
 class CheckpointMismatchError(FileFormatError):
     """The checkpoint was written for other data or other options."""
+
+
+class CheckpointInUseError(ManyviewsError, RuntimeError):
+    """Another fit is writing to this checkpoint."""
+
+
+class ForkError(ManyviewsError, RuntimeError):
+    """A process forked from one that runs JAX would wait for ever; start it another way."""
 
 
 class MissingExtraError(ManyviewsError, ImportError):
@@ -39,6 +51,10 @@ class ManyviewsWarning(UserWarning):
 
 class LowSignalWarning(ManyviewsWarning):
     """The fitted model has a low signal-to-noise ratio."""
+
+
+class CheckpointWarning(ManyviewsWarning):
+    """The checkpoint could not be written; the fit goes on without."""
 
 
 class ConvergenceWarning(ManyviewsWarning):

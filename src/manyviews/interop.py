@@ -1,5 +1,6 @@
 """Results in the forms that other tools expect: MuData, AnnData, xarray."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,36 @@ from .errors import DataError
 from .plot.subject import Subject
 
 
+def views_of(data: Any, layers: str | Mapping[str, str] | None = None) -> dict[str, pd.DataFrame]:
+    """The modalities of a MuData or AnnData object as views, from layers where these are named.
+
+    Parameters
+    ----------
+    data : MuData or AnnData
+        An AnnData object has one modality, ``"X"``.
+    layers : str or dict by modality, optional
+        The layer to read, such as ``"log1p"``. Default: ``.X``.
+
+    Returns
+    -------
+    dict of DataFrame
+        Samples by columns, for ``fit``. Groups of samples (donors, batches) are columns of
+        ``data.obs``, which ``associations`` and ``write_report(metadata=...)`` take as it is.
+    """
+    parts = dict(data.mod) if hasattr(data, "mod") else {"X": data}
+    chosen = dict.fromkeys(parts, layers) if layers is None or isinstance(layers, str) else layers
+    unknown = [name for name in chosen if name not in parts]
+    if unknown:
+        raise DataError(f"there is no modality {unknown[0]!r}: there are {list(parts)}")
+    views = {}
+    for name, part in parts.items():
+        layer = chosen.get(name)
+        if layer is not None and layer not in part.layers:
+            raise DataError(f"{name!r} has no layer {layer!r}: it has {list(part.layers)}")
+        views[str(name)] = part.to_df(layer=layer)
+    return views
+
+
 def annotate(data: Any, model: Any, key: str = "mrd") -> Any:
     """Write a model's results into the MuData or AnnData object it was fitted to; return it.
 
@@ -18,7 +49,7 @@ def annotate(data: Any, model: Any, key: str = "mrd") -> Any:
     - ``.obsm["X_mrd"]``, ``.obsm["X_mrd_std"]``: latent means and std (NaN for samples that
       were not in the fit),
     - ``.varm["mrd_sensitivity"]`` of every modality: columns x dimensions, like loadings,
-    - ``.uns["mrd"]``: relevance, variance explained, lower bound.
+    - ``.uns["mrd"]``: relevance, variance explained, names of dimensions, lower bound.
     """
     subject = Subject(model)
     parts = data.mod if hasattr(data, "mod") else {subject.names[0]: data}
@@ -39,6 +70,7 @@ def annotate(data: Any, model: Any, key: str = "mrd") -> Any:
         "model": type(model).__name__,
         "relevance": subject.relevance.rename(columns=dimensions),
         "variance_explained": subject.explained().rename(columns=str),
+        "dimensions": np.array(subject.labels, dtype=object),
         "lower_bound": float(getattr(model, "lower_bound_", np.nan)),
     }
     return data
@@ -60,7 +92,11 @@ def to_xarray(model: Any) -> Any:
     xarray = needed("xarray", "xarray")
     subject = Subject(model)
     Q = subject.latent.shape[1]
-    coords = {"sample": list(model.samples_), "dimension": list(range(Q)), "view": subject.names}
+    coords: dict[str, Any] = {
+        "sample": list(model.samples_),
+        "dimension": list(range(Q)),
+        "view": subject.names,
+    }
     explained = subject.explained().drop(columns="total")
     content = {
         "latent_mean": (("sample", "dimension"), subject.latent),
@@ -68,6 +104,7 @@ def to_xarray(model: Any) -> Any:
         "relevance": (("view", "dimension"), subject.relevance.to_numpy()),
         "variance_explained": (("view", "dimension"), explained.to_numpy()),
     }
+    coords["name"] = ("dimension", subject.labels)
     for name in subject.names:
         column = f"column of {name}"
         coords[column] = subject.tables[name].columns.tolist()

@@ -113,6 +113,26 @@ def test_info_and_report(run, files, tmp_path, capsys):
 
 
 @pytest.mark.long
+def test_two_runs_side_by_side(run, files, tmp_path, capsys):
+    beside = files / "beside"
+    sources = [f"first={files / 'a.csv'}", str(files / "b.tsv")]
+    assert main(["fit", *sources, "-o", str(beside), *QUICK, "--no-report", "--seed", "1"]) == 0
+    page = tmp_path / "both.html"
+    capsys.readouterr()
+    assert main(["report", str(run), str(beside), "-o", str(page), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["models"] == ["run", "beside"]
+    assert page.read_text().count("<div class='side'>") == 3
+    assert main(["report", str(run), str(run), "-o", str(page)]) == 2
+    assert "beside itself" in capsys.readouterr().err
+
+
+def test_the_console_says_what_is_shared(run, files, tmp_path, capsys):
+    quick = [option for option in QUICK if option != "-q"]
+    sources = [f"first={files / 'a.csv'}", str(files / "b.tsv")]
+    assert main(["fit", *sources, "-o", str(tmp_path / "r"), *quick, "--no-report"]) == 0
+    assert "shared by both views" in capsys.readouterr().err
+
+
 def test_containers_and_one_table(files, capsys):
     arguments = ["-o", str(files / "npz"), "--no-report", *QUICK, "--json"]
     assert main(["fit", str(files / "both.npz"), *arguments]) == 0

@@ -158,7 +158,7 @@ def test_other_models_run(name, files, tmp_path):
     if len(sources) == 2:
         arguments = ["-o", str(tmp_path / "out"), "-q"]
         assert main(["predict", str(tmp_path / "run"), sources[0], *arguments]) == 0
-        assert pd.read_csv(tmp_path / "out" / "b_std.csv", index_col=0).shape == (N, 4)
+        assert pd.read_csv(tmp_path / "out" / "b_std.csv", index_col=0).shape == (N, 6)
 
 
 def test_a_series_goes_on(tmp_path, capsys):

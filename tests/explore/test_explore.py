@@ -96,6 +96,7 @@ def test_background_is_the_std_of_inverse_transform_over_the_plane(model, scene)
 
 def test_the_scene_tells_pictures_groups_and_data(model, scene, views):
     told = json.loads(json.dumps(scene.describe(), allow_nan=False))
+    assert told["dimensions"] == scene.dimensions == ["0", "1", "2", "3"]
     kinds = {view["name"]: view["kind"] for view in told["views"]}
     assert kinds == {"picture": "image", "body": "skeleton", "blood": "bars", "spectrum": "curve"}
     assert told["views"][1]["bones"]
@@ -129,6 +130,9 @@ def test_labels_are_classes_or_numbers_and_follow_the_samples(model):
     assert told["codes"][0] == 0
     assert told["codes"][-1] == 63
     assert told["codes"][5] == 64
+    assert told["title"] == ""
+    named = pd.Series(["x"] * 40, name="kind <i>")
+    assert Scene(model, labels=named).labels.describe()["title"] == "kind <i>"
     some = Scene(model, labels=["x", None] * 20).labels.describe()
     assert some["names"] == ["x", "no label"]
     with pytest.raises(DataError, match="40 samples but labels of shape"):
@@ -344,6 +348,28 @@ def test_the_command_reads_a_file(model, tmp_path, monkeypatch):
     np.testing.assert_array_equal(found.latent_mean_, model.latent_mean_)
     assert (host, port, browser, shapes) == ("127.0.0.1", 8123, False, {view: "curve"})
     assert colours.tolist()[:2] == ["a", "b"]
+
+
+def test_the_command_knows_what_a_run_was_told(model, tmp_path, monkeypatch):
+    from manyviews import explore
+    from manyviews.cli import main
+    from manyviews.cli.run_folder import RunFolder
+    from manyviews.cli.settings import RunOptions
+
+    seen = []
+    monkeypatch.setattr(explore, "serve", lambda *given: seen.append(given))
+    folder = RunFolder(tmp_path / "run")
+    folder.create(overwrite=False)
+    first, second = model.view_names_[:2]
+    RunOptions(shapes={first: "8x8", second: "curve"}).write(folder.options)
+    model.save(folder.model)
+    labels = pd.DataFrame({"kind": ["a", "b"] * 20}, index=model.samples_)
+    folder.write_tables(model, labels=labels)
+    assert main(["explore", str(folder.path), "--shape", f"{second}=skeleton"]) == 0
+    shapes, colours = seen[0][4:]
+    assert shapes == {first: "8x8", second: "skeleton"}
+    assert colours.name == "kind"
+    assert colours.to_dict() == labels["kind"].to_dict()
 
 
 @pytest.mark.parametrize("name", ["GroupFactorAnalysis", "CCA", "PPCA"])

@@ -1,3 +1,5 @@
+import errno
+import os
 import warnings
 
 import equinox as eqx
@@ -7,13 +9,22 @@ import numpy as np
 import pytest
 
 from manyviews.errors import (
+    CheckpointInUseError,
     CheckpointMismatchError,
+    CheckpointWarning,
     ConvergenceWarning,
     FactorisationError,
     FileFormatError,
+    FileWriteError,
 )
 from manyviews.inference.bound import Model
-from manyviews.inference.checkpoint import Checkpoint, fingerprint
+from manyviews.inference.checkpoint import (
+    Checkpoint,
+    fingerprint,
+    finished,
+    keeping_checkpoints,
+    open_checkpoint,
+)
 from manyviews.inference.descent import (
     CONVERGED,
     MEMORY,
@@ -281,33 +292,100 @@ def test_ctrl_c_before_there_is_anything_to_keep(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
-@pytest.mark.parametrize("stop", [30, 60], ids=["second start", "last stage"])
-def test_an_interrupted_fit_resumes_from_its_checkpoint(tmp_path, stop):
+@pytest.mark.parametrize("stop", [5, 30, 60], ids=["first start", "second start", "last stage"])
+def test_an_interrupted_fit_ends_where_one_that_was_not_ends(tmp_path, stop):
     _, outputs = problem()
     path = tmp_path / "fit.checkpoint"
-    _, first = optimise(
-        make_model,
-        outputs,
-        STAGES,
-        n_restarts=2,
-        progress=StopAt(stop),
-        checkpoint=Checkpoint(path, "a"),
-    )
+
+    def go(**options):
+        return optimise(make_model, outputs, STAGES, n_restarts=2, **options)
+
+    _, first = go(progress=StopAt(stop), checkpoint=Checkpoint(path, "a"))
     assert first.interrupted
-    assert path.exists()
-    _, resumed = optimise(
-        make_model, outputs, STAGES, n_restarts=2, checkpoint=Checkpoint(path, "a")
-    )
-    assert len(resumed.restart_bounds) == 2
-    _, whole = optimise(make_model, outputs, STAGES, n_restarts=2)
-    assert max(resumed.restart_bounds) >= max(first.restart_bounds)
-    np.testing.assert_allclose(max(resumed.restart_bounds), max(whole.restart_bounds), rtol=1e-3)
+    model, resumed = go(checkpoint=Checkpoint(path, "a"))
+    expected, whole = go()
+    np.testing.assert_array_equal(model.latent.mean.raw, expected.latent.mean.raw)
+    np.testing.assert_array_equal(resumed.bound_trace, whole.bound_trace)
+    assert resumed.restart_bounds == whole.restart_bounds
     assert resumed.n_evaluations < whole.n_evaluations
+    again, ended = go(checkpoint=Checkpoint(path, "a"))  # of a fit that is complete
+    np.testing.assert_array_equal(again.latent.mean.raw, expected.latent.mean.raw)
+    assert ended.converged == whole.converged
+    assert ended.n_evaluations < 10
+
+
+def test_defective_checkpoints_are_named_errors(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    run = {"position": np.zeros(3), "best": np.zeros(3)}
+    Checkpoint(path, "a").restart_done(0, [1.0], 0, run)
+    whole = path.read_bytes()
     with pytest.raises(CheckpointMismatchError, match="other data"):
         Checkpoint(path, "b").resume()
-    path.write_bytes(path.read_bytes()[:40])
+    for place in range(8, len(whole), 7):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1
+        path.write_bytes(flipped)
+        with pytest.raises(FileFormatError):
+            Checkpoint(path, "a").resume()
+    path.write_bytes(whole[:40])
     with pytest.raises(FileFormatError):
         Checkpoint(path, "a").resume()
+
+
+def test_a_checkpoint_is_for_one_fit_and_noticed_early_where_it_cannot_be(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    second = Checkpoint(path, "b")
+    with Checkpoint(path, "a"), pytest.raises(CheckpointInUseError, match="another fit"):
+        second.__enter__()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(FileWriteError, match="create it first"):
+        Checkpoint(tmp_path / "none" / "fit.checkpoint", "a").__enter__()
+    with pytest.raises(FileWriteError, match="folder of that name"):
+        Checkpoint(tmp_path, "a").__enter__()
+
+
+def test_a_full_disk_does_not_end_the_fit(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    path = tmp_path / "fit.checkpoint"
+    Checkpoint(path, "a").restart_done(0, [1.0], 0, {})
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.warns(CheckpointWarning, match="the disk is full"):
+        Checkpoint(path, "a").restart_done(1, [1.0, 2.0], 0, {})
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["fit.checkpoint"]
+
+
+def test_checkpoints_stay_until_the_block_around_their_fits_has_ended(tmp_path):
+    path = tmp_path / "fit.checkpoint"
+
+    def fits(last_one_ends):
+        with keeping_checkpoints():
+            for name in "ab":
+                with keeping_checkpoints():  # as every fit has it
+                    checkpoint = open_checkpoint(path, name)
+                    checkpoint.restart_done(0, [1.0], 0, {})
+                    if name == "a" or last_one_ends:
+                        finished(checkpoint)
+            assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, f"{path.name}-2"]
+
+    fits(False)
+    assert len(list(tmp_path.iterdir())) == 2
+    fits(True)
+    assert not list(tmp_path.iterdir())
+
+    def fails():
+        with keeping_checkpoints():
+            checkpoint = open_checkpoint(path, "a")
+            checkpoint.restart_done(0, [1.0], 0, {})
+            finished(checkpoint)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
+    assert path.exists()
 
 
 def test_fingerprint_sees_options_and_data():

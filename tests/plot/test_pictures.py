@@ -184,3 +184,47 @@ def test_variance_explained_by_all_dimensions_is_the_total(images):
     np.testing.assert_allclose(images.variance_explained_by([0, 1, 2]), total)
     alone = images.variance_explained("alone")
     np.testing.assert_allclose(images.variance_explained_by([1]), alone[1])
+
+
+def test_association_map_marks_what_is_not_chance(images):
+    about = {"first": images.latent_mean_[:, 0], "word": ["a", "b", "c"] * 10, "same": [1] * 30}
+    ax = plot.association_map(images, about, axes(), active=False)
+    table = images.associations(about)
+    shown = [text.get_text() for text in ax.texts]
+    assert len(shown) == 6  # a variable that does not vary has no number
+    assert shown[0] == "1.00*"
+    starred = (table["adjusted_p_value"] < 0.05).sum()
+    assert sum(text.endswith("*") for text in shown) == starred
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["first", "word", "same"]
+
+
+def test_the_name_of_the_colour_heads_the_legend(model):
+    import pandas as pd
+
+    words = pd.Series(["a", "b", None] * 10, name="batch")
+    legend = plot.latent_map(model, words, ax=axes(), background=False).get_legend()
+    assert legend.get_title().get_text() == "batch"
+    assert [text.get_text() for text in legend.get_texts()] == ["a", "b", "no label"]
+
+
+def test_bars_point_where_columns_move(model):
+    ax = plot.top_features(model, 0, ax=axes())
+    signed = model.sensitivity(signed=True)[0] / Subject(model).spread("X")
+    sizes = (model.sensitivity()[0] / Subject(model).spread("X")).nlargest(10).iloc[::-1]
+    for bar, (column, size) in zip(ax.patches, sizes.items(), strict=True):
+        assert abs(bar.get_width()) == pytest.approx(size)
+        steady = abs(signed[column]) > 0.5 * size
+        assert (bar.get_width() < 0) == (steady and signed[column] < 0)
+        assert (bar.get_alpha() == 1.0) == steady
+
+
+def test_rivals_have_standard_errors(rng):
+    errors = {"a": {"mean": rng.random(20), "ridge": rng.random(20)}, "b": {"ridge": [1.0, 3.0]}}
+    ax = plot.rival_errors(errors, axes())
+    assert [bar.get_height() for bar in ax.patches] == pytest.approx(
+        [errors["a"]["mean"].mean(), errors["a"]["ridge"].mean(), 2.0]
+    )
+    lines = [c for c in ax.collections if hasattr(c, "get_segments")]
+    low, high = lines[-1].get_segments()[-1][:, 1]
+    assert (high - low) / 2 == pytest.approx(1.0)  # the std of 1 and 3 is √2, over √2
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["mean", "ridge"]

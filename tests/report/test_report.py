@@ -1,4 +1,6 @@
 import re
+from datetime import date
+from importlib.metadata import version
 
 import numpy as np
 import pandas as pd
@@ -8,10 +10,11 @@ from sklearn.metrics import r2_score
 from manyviews import MRD, BayesianGPLVM, Search
 from manyviews.cli import demonstration as demo
 from manyviews.errors import DataError, OptionError
+from manyviews.fitted.sentences import listing, share
 from manyviews.plot.subject import Subject
-from manyviews.report import Assessment, assess, write_report
+from manyviews.report import Assessment, assess, write_comparison, write_report
 from manyviews.report.concerns import concerns
-from manyviews.report.findings import findings, listing, share
+from manyviews.report.findings import findings
 from manyviews.report.sections import starts_in_words
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
@@ -91,8 +94,11 @@ def test_findings_count_the_shared_dimensions(halves):
     n = len(model.shared())
     assert sentences[0].startswith(f"{n} of 5 dimensions")
     assert "shared by both views" in sentences[0]
-    explained = model.variance_explained_by(model.shared())
-    assert f"{share(explained['left'])} of left" in sentences[0]
+    explained = model.variance_divided()
+    assert f"{share(explained.loc['left', 'shared by all'])} of left" in sentences[0]
+    own = explained.loc["left"]
+    parts = f"{share(own['shared by all'])} from shared dimensions and {share(own['private'])}"
+    assert any(s.startswith("left has") and parts in s for s in sentences)
     assert any("right is missing altogether for 3 samples" in s for s in sentences)
     assert any("On 30 samples held out, left predicted from right" in s for s in sentences)
 
@@ -137,11 +143,18 @@ def test_report_is_one_page_without_the_network(halves, tmp_path):
     assert "&lt;me&gt;" in page
     assert not re.findall(r"(?:src|href)=['\"](?!data:|#)", page.replace("xlink:href", "href"))
     assert "<script" not in page
+    assert f"manyviews {version('manyviews')}, {date.today().isoformat()}" in page
+    for target in re.findall(r"<a href='#([^']*)'", page):
+        assert f"<section id='{target}'>" in page
     assert "#010203" not in page  # every line takes the colour of the page
-    for title in ("Findings", "Concerns", "The data", "Who uses what", "The latent space",
+    for title in ("Findings", "Concerns", "A look at the data", "The data", "Who uses what",
+                  "The latent space", "Dimensions and metadata",
                   "What the dimensions do", "Prediction of data held out", "The fit"):  # fmt: skip
         assert f"<h2>{title}</h2>" in page
+        assert f">{title}</a>" in page
     assert "coloured by batch" in page
+    for name in ("s0: a", "s79: b"):  # under the pointer, in both maps
+        assert page.count(f"<title>{name}</title>") == page.count("coloured by batch; bars") // 2
 
 
 @pytest.mark.long
@@ -163,6 +176,66 @@ def test_report_on_one_table_with_times(tmp_path):
     page = (tmp_path / "r.html").read_text()
     assert "<h2>Over time</h2>" in page
     assert "of 2 latent dimensions" in page
+
+
+def test_the_number_of_shared_dimensions_has_reasons(halves):
+    """With q(X) of the others held, either view alone finds the places of forgotten samples."""
+    model, _ = halves
+    stability = model.stability()
+    assert stability.supported == model.shared()
+    assert stability.restarts == [len(model.shared())]
+    assert stability.n_rows > 70
+    sentences = findings(Subject(model), [], stability)
+    assert "Each view alone places" in sentences[1]
+    assert model.stability() is stability  # asked once
+    assert stability.count in str(model.summary())
+
+
+def test_a_bent_curve_is_not_two_dimensions():
+    """Views of one source that need two latent dimensions to straighten it out."""
+    rng = np.random.default_rng(1)
+    s = rng.uniform(-2, 2, 80)
+    left = np.stack([s, np.sin(2 * s), np.cos(3 * s), s**2 / 2], axis=1)
+    right = np.stack([s, np.cos(2 * s), np.sin(3 * s)], axis=1)
+    views = {
+        name: f @ rng.standard_normal((f.shape[1], d)) + 0.05 * rng.standard_normal((80, d))
+        for name, f, d in (("left", left, 6), ("right", right, 5))
+    }
+    options = {"search": Search(n_restarts=1, max_iter=120), "random_state": 0}
+    model = MRD(5, 20, **options).fit(views)
+    found = model.stability(n_rows=0)
+    assert len(found.shared) > 1
+    assert found.lower < len(found.shared)
+    assert "depend on each other" in str(model.summary(stability=False))
+
+
+def test_two_models_side_by_side(halves, tmp_path):
+    from manyviews.linear import GroupFactorAnalysis
+
+    model, _ = halves
+    other = GroupFactorAnalysis(3, random_state=0).fit(model.training_data())
+    path = tmp_path / "both.html"
+    write_comparison({"<curved>": model, "straight": other}, path, metadata={"batch": ["a"] * 80})
+    page = path.read_text()
+    assert "&lt;curved&gt;" in page
+    assert "<curved>" not in page
+    for title in ("Findings", "What differs", "Is it the same space?", "Who uses what"):
+        assert f"<h2>{title}</h2>" in page
+    assert page.count("shared by both views") == 2
+    assert "<script" not in page
+    with pytest.raises(OptionError, match="two models"):
+        write_comparison({"one": model}, path)
+
+
+def test_linear_reading_of_another_space(rng):
+    from sklearn.linear_model import LinearRegression
+
+    from manyviews.report.side_by_side import linear_r2
+
+    X, Y = rng.standard_normal((2, 40, 3))
+    expected = LinearRegression().fit(X, Y).predict(X)
+    ratio = ((Y - expected) ** 2).sum(axis=0) / ((Y - Y.mean(axis=0)) ** 2).sum(axis=0)
+    np.testing.assert_allclose(linear_r2(X, Y), 1 - ratio)
 
 
 def test_wrong_requests_are_named(halves, tmp_path):

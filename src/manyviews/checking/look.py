@@ -9,6 +9,7 @@ import pandas as pd
 from ..data import as_views
 from ..data.alignment import named_tables
 from ..data.concern import Concern, Severity
+from ..data.encoding import indicator
 from ..data.overlap import LITTLE, Overlap, little_in_common, nothing_in_common
 from ..errors import DataError
 from ..likelihoods.guess import guess_kind
@@ -101,13 +102,18 @@ def _readable(name: str, given: Any) -> tuple[pd.DataFrame, list[Concern]]:
     ]
     if not kinds:
         return frame, []
-    n_levels = sum(given[column].nunique() for column in kinds)
-    some = f"{len(kinds)} columns hold" if len(kinds) > 1 else f"Column {kinds[0]!r} holds"
+    first = kinds[0]
+    example = indicator(first, given[first].cat.categories[0])
+    some = (
+        f"{len(kinds)} columns (e.g. {first!r}) hold"
+        if len(kinds) > 1
+        else f"Column {first!r} holds"
+    )
     return frame, [
         Concern(
-            "note", name, f"{some} categories ({n_levels} levels).", len(kinds),
-            "Each level becomes a column NAME=LEVEL of zeros and ones.",
-            "For likelihood='categorical', give a view of level numbers.",
+            "note", name, f"{some} categories.", len(kinds),
+            f"Each level becomes a column of zeros and ones, such as {example!r}.",
+            "A categorical likelihood takes numbers of levels instead.",
         )
     ]  # fmt: skip
 

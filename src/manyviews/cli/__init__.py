@@ -65,7 +65,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             say("interrupted")
             raise typer.Exit(INTERRUPTED) from None
-        except (ManyviewsError, FileNotFoundError) as wrong:
+        except (ManyviewsError, OSError) as wrong:
             raise typer.Exit(fail(wrong, bool(options.get("json")))) from wrong
 
     return app.command()(guarded)
@@ -339,8 +339,17 @@ def report(
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Write a report on a saved model; files are samples it has not seen."""
-    from .showing import report_on
+    """Write a report on a saved model, or on two side by side.
+
+    Files are samples it has not seen; if the only one is a model file or a run folder, the page
+    compares the two.
+    """
+    from .showing import compare_models, report_on
+
+    second = _model_file(Path(held_out[0])) if held_out and len(held_out) == 1 else None
+    if second is not None and second.suffix == ".safetensors":
+        compare_models([_model_file(model), second], out, title, quiet, json)
+        return
 
     run = RunOptions(
         views=held_out or [], times=times, sequences=sequences, labels=labels, title=title,
@@ -417,7 +426,10 @@ def explore(
     browser: Annotated[bool, typer.Option(help="Open the browser.")] = True,
     index: Index = None,
 ) -> None:
-    """Walk in the latent space with the mouse, on a local web page."""
+    """Walk in the latent space with the mouse, on a local web page.
+
+    Of a run folder, labels and shapes are those of the run unless others are given.
+    """
     from .showing import explore_model
 
     explore_model(

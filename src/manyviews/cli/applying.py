@@ -10,6 +10,8 @@ import pandas as pd
 from ..catalogue import load
 from ..data.files import view_name
 from ..errors import DataError, OptionError
+from ..escaping import file_names, write_csv
+from ..storage import replacing, writing
 from .console import give, say
 from .loading import Samples, load_samples
 from .settings import RunOptions
@@ -52,17 +54,12 @@ def predict_files(
         else:
             options["return_std"] = True
         answer = _answer(model, data, options)
-        for name, found in (answer if isinstance(answer, dict) else {"X": answer}).items():
-            if n_samples is not None:
-                tables[name] = found
-                continue
-            columns = _columns(model, name)
-            for suffix, part in zip(("", "_std"), found, strict=True):
-                values = np.asarray(part).reshape(len(samples.names), -1)
-                tables[name + suffix] = pd.DataFrame(values, samples.names, columns)
-            if n_samples is None and name in _worded(file):
-                tables |= _in_words(name, model.predict_proba(data, name), words_of(file))
-                del tables[name + "_std"]
+        answers = answer if isinstance(answer, dict) else {"X": answer}
+        drawn = n_samples is not None
+        tables = answers if drawn else _with_std(model, answers, samples.names)
+        for name in [] if drawn else [name for name in answers if name in _worded(file)]:
+            tables |= _in_words(name, model.predict_proba(data, name), words_of(file))
+            del tables[name + "_std"]
     write_tables(tables, out, quiet, as_json)
 
 
@@ -131,12 +128,8 @@ def impute_files(
         _say_who_is_left(file, quiet)
     if not isinstance(filled, dict):
         filled, std = {"X": filled}, {"X": std}
-    tables = {}
-    for view in filled:
-        for suffix, part in (("", filled[view]), ("_std", std[view])):
-            frame = pd.DataFrame(np.asarray(part), index=names, columns=_columns(model, view))
-            tables[view + suffix] = frame
-    write_tables(tables, out, quiet, as_json)
+    pairs = {view: (filled[view], std[view]) for view in filled}
+    write_tables(_with_std(model, pairs, names), out, quiet, as_json)
 
 
 def as_new_data(model: Any, samples: Samples) -> Any:
@@ -171,7 +164,8 @@ def known_columns(model: Any, sources: list[str]) -> dict[str, list[Any]] | None
 
 def refuse_to_bury(out: Path, names: list[str], force: bool, drawn: bool = False) -> None:
     """Refuse to replace tables (or draws) of these names in a folder, unless forced."""
-    there = [out / f"{name}{'.npy' if drawn else '.csv'}" for name in names]
+    places = file_names(names)
+    there = [out / f"{places[name]}{'.npy' if drawn else '.csv'}" for name in names]
     there = [path for path in there if path.exists()]
     if there and not force:
         raise OptionError(f"{there[0]} is there already: name another folder, or give --force")
@@ -207,17 +201,35 @@ def _columns(model: Any, view: str) -> list[Any]:
     return model.training_data().columns.tolist()
 
 
+def _with_std(model: Any, answers: dict[str, Any], rows: pd.Index) -> dict[str, pd.DataFrame]:
+    """Means and standard deviations as tables NAME and NAME_std."""
+    tables: dict[str, pd.DataFrame] = {}
+    for view, parts in answers.items():
+        for suffix, part in zip(("", "_std"), parts, strict=True):
+            if view + suffix in tables or (suffix and view + suffix in answers):
+                raise OptionError(
+                    f"the std of view {view!r} and view {view + suffix!r} would be one file: ask "
+                    "for them one at a time (--target), or rename a view and fit again"
+                )
+            values = np.asarray(part).reshape(len(rows), -1)
+            tables[view + suffix] = pd.DataFrame(values, index=rows, columns=_columns(model, view))
+    return tables
+
+
 def write_tables(tables: dict[str, Any], out: Path, quiet: bool, as_json: bool) -> None:
-    """Tables as NAME.csv, draws as NAME.npy, and say so."""
-    out.mkdir(parents=True, exist_ok=True)
+    """Tables as files, CSV or NPY, and what was written where."""
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
+    places = file_names(tables)
     written = {}
     for name, table in tables.items():
         if isinstance(table, pd.DataFrame):
-            path = out / f"{name}.csv"
-            table.to_csv(path)
+            path = out / f"{places[name]}.csv"
+            write_csv(table, path)
         else:
-            path = out / f"{name}.npy"
-            np.save(path, np.asarray(table))
+            path = out / f"{places[name]}.npy"
+            with replacing(path) as part, open(part, "wb") as file:
+                np.save(file, np.asarray(table))
         written[name] = str(path)
         say(f"{name}: {' x '.join(map(str, np.shape(table)))} in {path}", quiet)
     give({"files": written}, as_json)

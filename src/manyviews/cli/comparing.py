@@ -8,7 +8,9 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from ..errors import OptionError
+from ..escaping import in_markup, visible, write_csv
 from ..stacking import Comparison, compare
+from ..storage import writing
 from .console import give, results, say
 from .loading import load_samples
 from .settings import RunOptions
@@ -40,7 +42,8 @@ def compare_files(
         if samples.labels.shape[1] != 1:
             raise OptionError(f"--groups needs one column: as in {run.labels}:COLUMN")
         groups = samples.labels.iloc[:, 0]
-    out.mkdir(parents=True, exist_ok=True)
+    with writing(out):
+        out.mkdir(parents=True, exist_ok=True)
     sizes = ", ".join(f"{name} ({t.shape[1]} columns)" for name, t in samples.views.items())
     say(f"comparing on {len(samples.names)} samples: {sizes}", quiet)
     found = compare(
@@ -56,12 +59,12 @@ def compare_files(
         verbose=0 if quiet else 1,
         **samples.when(),
     )
-    found.table.to_csv(out / "comparison.csv", index=False)
+    write_csv(found.table, out / "comparison.csv", index=False)
     text = found.to_json(out / "comparison.json")
     _draw(found, out / "comparison.png")
     if not (quiet or as_json):
         results.print(_table(found))
-        results.print(found.sentence, markup=False)
+        results.print(visible(found.sentence), markup=False)
     for note in found.notes:
         say(f"note: {note}", quiet)
     say(f"table, JSON and picture are in {out}", quiet)
@@ -80,13 +83,13 @@ def _table(found: Comparison) -> Table:
     """Error and density of every view and method, and how they differ from the reference's."""
     table = Table(box=None)
     for heading in HEADINGS:
-        name = f"vs {found.reference}" if heading == "vs" else heading
+        name = f"vs {in_markup(found.reference)}" if heading == "vs" else heading
         table.add_column(name, no_wrap=heading == "vs")
     rows: list[dict[str, Any]] = found.table.to_dict(orient="records")  # type: ignore[assignment]
     for row in rows:
         table.add_row(
-            row["view"],
-            row["method"],
+            in_markup(row["view"]),
+            in_markup(row["method"]),
             f"{row['error']:.3f}",
             f"{row['error_difference']:+.3f} ± {row['error_difference_se']:.3f}",
             f"{row['log_density']:.3f}",

@@ -11,12 +11,14 @@ import numpy as np
 from rich.console import Console
 
 from ..errors import DataError, FileFormatError, LowSignalError, ManyviewsError, OptionError
+from ..escaping import in_markup, visible
+from ..storage import explained
 
 CODES: dict[type[Exception], int] = {
     OptionError: 2,
     DataError: 3,
     FileFormatError: 4,
-    FileNotFoundError: 4,
+    OSError: 4,
     LowSignalError: 5,
     ManyviewsError: 1,
 }
@@ -29,7 +31,7 @@ results = Console(highlight=False, soft_wrap=True)
 def say(text: str, quiet: bool = False) -> None:
     """A line for the person at the terminal; results go to stdout, this to stderr."""
     if not quiet:
-        notes.print(text, markup=False)
+        notes.print(visible(text), markup=False)
 
 
 def give(content: dict[str, Any], as_json: bool) -> None:
@@ -41,10 +43,11 @@ def give(content: dict[str, Any], as_json: bool) -> None:
 def fail(error: Exception, as_json: bool) -> int:
     """Say what went wrong; return the exit code."""
     code = next((code for kind, code in CODES.items() if isinstance(error, kind)), 1)
+    said = explained(error) if isinstance(error, OSError) else str(error)
     if as_json:
-        problem = {"kind": type(error).__name__, "message": str(error), "exit_code": code}
+        problem = {"kind": type(error).__name__, "message": said, "exit_code": code}
         sys.stdout.write(json.dumps({"error": problem}, indent=2) + "\n")
-    notes.print(f"[bold red]error:[/] {_escaped(str(error))}")
+    notes.print(f"[bold red]error:[/] {in_markup(said)}")
     return code
 
 
@@ -69,9 +72,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     return str(value)
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)

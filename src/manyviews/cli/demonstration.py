@@ -17,6 +17,7 @@ from ..inference.search import Search
 from ..report import write_report
 from ..variational import MRD
 from .run_folder import RunFolder
+from .settings import RunOptions
 
 N_SAMPLES, N_NEW = 500, 100
 SEARCH: Search | None = None
@@ -37,16 +38,19 @@ def main(folder: str | Path = "results/demo") -> None:
         model = MRD(10, n_inducing=50, search=SEARCH, random_state=0, verbose=1).fit(train)
     print(f"fitted in {time.perf_counter() - began:.0f} s; writing the report ...")
     model.save(run.model)
+    shapes = dict.fromkeys(views, "x".join(map(str, HALF)))
+    RunOptions(shapes=shapes, title="Two halves of a digit").write(run.options)
     assessments = write_report(
         model,
         run.report,
         title="Two halves of a digit",
         held_out=new,
         metadata={"digit": digits[:N_SAMPLES]},
-        shapes=dict.fromkeys(views, "x".join(map(str, HALF))),
+        shapes=shapes,
         facts={"data": "handwritten digits of scikit-learn, upper and lower half as two views"},
     )
-    run.write_tables(model)
+    labels = pd.DataFrame({"digit": digits[:N_SAMPLES]}, index=model.samples_)
+    run.write_tables(model, labels=labels)
     for assessment in assessments:
         row = assessment.summary()
         print(

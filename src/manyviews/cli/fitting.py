@@ -5,8 +5,13 @@ from typing import Any
 
 import pandas as pd
 
+from ..checking import Check
+from ..escaping import write_csv
+from ..fitted.findings import structure
+from ..inference.checkpoint import keeping_checkpoints
 from ..report import write_report
 from ..report.assess import Assessment, assess
+from ..report.findings import stability_of
 from .console import INTERRUPTED, collecting_warnings, give, say
 from .giving import as_data, fit_model, scores_of
 from .loading import Samples, hold_out, load_samples, usual_share
@@ -40,6 +45,25 @@ def fit_run(
     unseen = _never_held_out(kept, aside)
     if unseen:
         say(f"note: too few samples have {', '.join(unseen)} to hold any out", quiet)
+    with keeping_checkpoints():
+        return _fit_and_write(
+            run, folder, (everything, kept, aside), look, model, quiet, as_json, report
+        )
+
+
+def _fit_and_write(
+    run: RunOptions,
+    folder: RunFolder,
+    samples: tuple[Samples, Samples, Samples | None],
+    look: Check,
+    model: Any,
+    quiet: bool,
+    as_json: bool,
+    report: bool,
+) -> int:
+    """All that has to be on disk before the checkpoint of the fit may go."""
+    everything, kept, aside = samples
+    takes = MODELS[run.model].takes
     with collecting_warnings() as messages:
         fit_model(model, run.model, kept)
     fitted = getattr(model, "model_", model)
@@ -71,12 +95,14 @@ def fit_run(
             )
         elif given is not None:
             assessments = assess(inner, **held_out)
+        if kept.labels is not None:
+            more["labels"] = kept.labels
         if assessments:
             more["held_out"] = pd.DataFrame([a.summary() for a in assessments]).set_index("view")
         folder.write_tables(inner, **more)
     else:
         for name, table in more.items():
-            table.to_csv(folder.tables / f"{name}.csv")
+            write_csv(table, folder.tables / f"{name}.csv")
     info = getattr(fitted, "fit_info_", None)
     summary = {
         "model": type(model).__name__,
@@ -95,6 +121,8 @@ def fit_run(
     }
     folder.write_record(run, **summary)
     give({**summary, "folder": str(folder.path)}, as_json)
+    if inner is not None:
+        say(structure(inner, stability_of(inner, 200 if report else 0))[0], quiet)
     for name, value in scores.items():
         say(f"held out: {name} {value:.3f}", quiet)
     say(f"model   {folder.model}", quiet)

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from ..checking import Check, check
 from ..errors import DataError
+from ..escaping import in_markup, visible
 from .console import CODES, give, notes, results
 from .loading import Samples, read_sources
 from .settings import RunOptions
@@ -54,7 +55,7 @@ def show(look: Check, console: Any, with_notes: bool = True) -> None:
         for heading in SHOWN.values():
             table.add_column(heading, justify="right")
         for name, row in look.table.iterrows():
-            table.add_row(_plain(name), *(_cell(key, row[key]) for key in SHOWN))
+            table.add_row(in_markup(name), *(_cell(key, row[key]) for key in SHOWN))
         console.print(table)
     views = list(look.overlap)
     if 1 < len(views) <= 6:
@@ -64,14 +65,14 @@ def show(look: Check, console: Any, with_notes: bool = True) -> None:
             for b in views[place + 1 :]
         ]
         text = f"{look.samples} samples in all; in common: {', '.join(pairs)}"
-        console.print(text, markup=False)
+        console.print(visible(text), markup=False)
     for concern in look.concerns:
         if concern.severity == "note" and not with_notes:
             continue
         head = f"{concern.severity}: " + (f"{concern.view}: " if concern.view else "")
         text = " ".join(part for part in (concern.what, concern.done, concern.advice) if part)
-        console.print(head, end="", style=COLOURS[concern.severity], markup=False)
-        console.print(text, markup=False)
+        console.print(visible(head), end="", style=COLOURS[concern.severity], markup=False)
+        console.print(visible(text), markup=False)
     left = 0 if with_notes else len(look.of("note"))
     if left:
         console.print(f"{left} note{'s' * (left > 1)} besides: manyviews check shows them")
@@ -85,9 +86,3 @@ def _cell(key: str, value: Any) -> str:
     if isinstance(value, str):
         return value.replace("_", " ")
     return "" if pd.isna(value) else f"{value:.4g}"
-
-
-def _plain(name: Any) -> str:
-    from rich.markup import escape
-
-    return escape(str(name))

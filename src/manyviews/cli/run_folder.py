@@ -5,15 +5,18 @@ import json
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pandas as pd
 
 from ..data.files import split_source
-from ..errors import OptionError
+from ..errors import DataError, OptionError
+from ..escaping import file_names, write_csv
 from ..plot.subject import Subject
+from ..storage import write_text, writing
 from .settings import RunOptions
 
+LABELS = "labels.csv"
 LIBRARIES = ("manyviews", "jax", "jaxlib", "numpy", "scipy", "scikit-learn", "pandas")
 
 
@@ -29,6 +32,26 @@ class RunFolder:
         self.tables = path / "tables"
         self.report = path / "report.html"
 
+    @classmethod
+    def of(cls, model_file: Path) -> Self | None:
+        """The run that a model file belongs to, if it lies in the folder of one."""
+        folder = cls(model_file.parent)
+        return folder if folder.options.exists() and folder.model == model_file else None
+
+    def known_shapes(self) -> dict[str, str]:
+        """How to draw the views, as the run was told."""
+        return RunOptions.read(self.options).shapes
+
+    def known_labels(self, samples: list[Any]) -> pd.DataFrame | None:
+        """What the run was told of its training samples, to colour them by."""
+        path = self.tables / LABELS
+        if not path.exists():
+            return None
+        table = pd.read_csv(path, index_col=0)
+        if len(table) != len(samples):
+            raise DataError(f"{path} has {len(table)} rows for {len(samples)} samples: remove it")
+        return table.set_axis(pd.Index(samples), axis=0)
+
     def create(self, overwrite: bool) -> None:
         """Make the folder, unless that would bury another run."""
         if self.path.exists() and not self.path.is_dir():
@@ -42,8 +65,10 @@ class RunFolder:
                 f"{self.path} holds an unfinished run: go on with it by --resume {self.path}, "
                 "or give --overwrite"
             )
-        self.checkpoint.unlink(missing_ok=True)
-        self.tables.mkdir(parents=True, exist_ok=True)
+        with writing(self.path):
+            for old in self.path.glob(f"{self.checkpoint.name}*"):
+                old.unlink(missing_ok=True)
+            self.tables.mkdir(parents=True, exist_ok=True)
 
     def write_record(self, run: RunOptions, **facts: Any) -> dict[str, Any]:
         """Versions, checksums of the inputs and what happened, as JSON."""
@@ -56,7 +81,7 @@ class RunFolder:
             "machine": platform.platform(),
             "inputs": {s: _checksum(s) for s in sources if s is not None},
         }
-        self.record.write_text(json.dumps(record, indent=2, default=str) + "\n", encoding="utf-8")
+        write_text(self.record, json.dumps(record, indent=2, default=str) + "\n")
         return record
 
     def write_tables(self, model: Any, **more: pd.DataFrame) -> None:
@@ -74,8 +99,9 @@ class RunFolder:
             **{f"sensitivity_{view}": subject.sensitivity(view) for view in subject.names},
             **more,
         }
+        places = file_names(tables)
         for name, table in tables.items():
-            table.to_csv(self.tables / f"{_file_name(name)}.csv")
+            write_csv(table, self.tables / f"{places[name]}.csv")
 
 
 def _checksum(source: str) -> str:
@@ -85,7 +111,3 @@ def _checksum(source: str) -> str:
         path = Path(source.rpartition(":")[0])
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _file_name(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)

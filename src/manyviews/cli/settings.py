@@ -3,12 +3,15 @@
 import json
 import tomllib
 from dataclasses import asdict, dataclass, field, fields
+from datetime import date, time
 from pathlib import Path
 from typing import Any, Self
 
 from ..data.files import view_name
 from ..data.reading import Reading
 from ..errors import OptionError
+from ..options import Kind, count, instance_of, number
+from ..storage import write_text
 
 
 @dataclass
@@ -72,9 +75,11 @@ class RunOptions:
         unknown = sorted(set(found) - known)
         if unknown:
             raise OptionError(f"{path}: unknown option {unknown[0]!r}; known are {sorted(known)}")
+        for name, value in found.items():
+            kind = KINDS[name]
+            if not kind.fits(value):
+                raise OptionError(f"{path}: {name} must be {kind.description}, got {value!r}")
         options = cls(**found)
-        if not isinstance(options.views, list) or not isinstance(options.options, dict):
-            raise OptionError(f"{path}: views must be a list of files, options a table")
         options.views = [_beside(path, source) for source in options.views]
         for name in ("times", "sequences", "labels"):
             if getattr(options, name):
@@ -105,6 +110,8 @@ class RunOptions:
             if isinstance(value, dict):
                 getattr(self, name).update(value)
             elif value is not None and value != []:
+                if name == "seed" and value < 0:
+                    raise OptionError(f"--seed must be at least 0, got {value}")
                 setattr(self, name, value)
 
     def write(self, path: Path) -> None:
@@ -114,7 +121,46 @@ class RunOptions:
         for name in ("times", "sequences", "labels"):
             if content[name]:
                 content[name] = _absolute(content[name])
-        path.write_text(to_toml(content), encoding="utf-8")
+        text = to_toml(content)
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError as wrong:
+            raise OptionError(
+                f"{text[wrong.start - 20 : wrong.end]!r} is not text: rename the file"
+            ) from wrong
+        write_text(path, text)
+
+
+def _all_texts(values: Any) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+TEXT = instance_of(str)
+TEXTS = Kind("a table of texts", lambda v: isinstance(v, dict) and _all_texts(v.values()))
+KINDS = {
+    "views": Kind("a list of files", lambda v: isinstance(v, list) and _all_texts(v)),
+    "model": TEXT,
+    "seed": count(0),
+    "hold_out": number(0, 1, "left"),
+    "index": TEXT,
+    "sep": TEXT,
+    "decimal": TEXT,
+    "encoding": TEXT,
+    "na_values": Kind("a list of texts", lambda v: isinstance(v, list) and _all_texts(v)),
+    "times": TEXT,
+    "sequences": TEXT,
+    "labels": TEXT,
+    "title": TEXT,
+    "indexes": TEXTS,
+    "shapes": TEXTS,
+    "levels": Kind(
+        "a table of lists of texts",
+        lambda v: (
+            isinstance(v, dict) and all(isinstance(w, list) and _all_texts(w) for w in v.values())
+        ),
+    ),
+    "options": instance_of(dict),
+}
 
 
 def to_toml(content: dict[str, Any]) -> str:
@@ -145,7 +191,7 @@ def parse_assignments(pairs: list[str], what: str) -> dict[str, Any]:
 
 def _key(name: str) -> str:
     bare = name.replace("_", "").replace("-", "").isalnum() and name.isascii()
-    return name if bare else json.dumps(name)
+    return name if bare else _text(name)
 
 
 def _value(value: Any) -> str:
@@ -155,7 +201,14 @@ def _value(value: Any) -> str:
         return "[" + ", ".join(_value(v) for v in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return _text(value) if isinstance(value, str) else repr(value)
+
+
+def _text(value: str) -> str:
+    """A string as TOML has it: characters beyond the basic plane as they are, DEL not."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _beside(path: Path, source: str) -> str:

@@ -13,12 +13,14 @@ from ..catalogue import load
 from ..data.files import read_column
 from ..data.reading import Reading
 from ..errors import OptionError
+from ..escaping import in_markup
 from ..io import describe
 from ..plot.subject import Subject
-from ..report import write_report
+from ..report import write_comparison, write_report
 from .applying import as_new_data, known_columns, words_of
 from .console import give, results, say
 from .loading import load_samples
+from .run_folder import RunFolder
 from .settings import RunOptions
 
 
@@ -49,13 +51,13 @@ def show_info(file: Path, as_json: bool) -> None:
         return give({**facts, "views": views, "options": plain}, True)
     table = Table(show_header=False, box=None)
     for name, value in facts.items():
-        table.add_row(f"[bold]{name.replace('_', ' ')}", _in_words(value))
+        table.add_row(f"[bold]{name.replace('_', ' ')}", in_markup(_in_words(value)))
     results.print(table)
     if views:
         table = Table("view", "columns", "missing", "dimensions in use", "explained", box=None)
         for view in views:
             table.add_row(
-                view["name"],
+                in_markup(view["name"]),
                 str(view["columns"]),
                 f"{view['missing']:.1%}",
                 ", ".join(map(str, view["dimensions"])),
@@ -64,7 +66,8 @@ def show_info(file: Path, as_json: bool) -> None:
         results.print(table)
     defaults = type(model)().get_params(deep=False)
     changed = [f"{k}={v}" for k, v in options.items() if str(v) != str(defaults.get(k))]
-    results.print("[bold]options other than the defaults[/]  " + (", ".join(changed) or "none"))
+    shown = in_markup(", ".join(changed) or "none")
+    results.print(f"[bold]options other than the defaults[/]  {shown}")
     return None
 
 
@@ -90,6 +93,7 @@ def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool
     """Write a report on a saved model, with held-out data if files are given."""
     model = load(file)
     model = getattr(model, "model_", model)
+    folder = RunFolder.of(file)
     held_out, when = None, {}
     if run.views:
         known = known_columns(model, run.views)
@@ -98,12 +102,36 @@ def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool
     metadata = None
     if run.labels:
         metadata = read_column(run.labels, run.reading(), "labels")
+    elif folder is not None:
+        metadata = folder.known_labels(model.samples_)
+    shapes = {**({} if folder is None else folder.known_shapes()), **run.shapes}
     assessments = write_report(
-        model, out, title=run.title, held_out=held_out, metadata=metadata, shapes=run.shapes,
+        model, out, title=run.title, held_out=held_out, metadata=metadata, shapes=shapes,
         facts={"model file": str(file)}, **when,
     )  # fmt: skip
     say(f"report  {out}  (open it in a browser)", quiet)
     give({"report": str(out), "held_out": [a.summary() for a in assessments]}, as_json)
+
+
+def compare_models(
+    files: list[Path], out: Path, title: str | None, quiet: bool, as_json: bool
+) -> None:
+    """Write a page with two saved models side by side."""
+    names = [str(f.parent if RunFolder.of(f) else f) for f in files]
+    if names[0] == names[1]:
+        raise OptionError(f"a model cannot be put beside itself: {names[0]} is given twice")
+    short = [Path(name).name for name in names]
+    if short[0] != short[1]:
+        names = short
+    models = dict(zip(names, map(load, files), strict=True))
+    folders = [folder for folder in map(RunFolder.of, files) if folder is not None]
+    inner = [getattr(model, "model_", model) for model in models.values()]
+    metadata = folders[0].known_labels(inner[0].samples_) if folders else None
+    if metadata is not None and not set(inner[1].samples_) <= set(metadata.index):
+        metadata = None
+    write_comparison(models, out, title=title, metadata=metadata)
+    say(f"report  {out}  (open it in a browser)", quiet)
+    give({"report": str(out), "models": names}, as_json)
 
 
 def explore_model(
@@ -118,10 +146,16 @@ def explore_model(
     """Serve the page until Ctrl-C."""
     from ..explore import serve
 
+    model, folder = load(file), RunFolder.of(file)
     colours = None if labels is None else read_column(labels, Reading(index))
     if isinstance(colours, pd.DataFrame):
         raise OptionError(f"--labels needs one column: as in {labels}:{colours.columns[0]}")
-    serve(load(file), host, port, browser, shapes or None, colours)
+    if folder is not None:
+        shapes = {**folder.known_shapes(), **shapes}
+        if labels is None:
+            known = folder.known_labels(getattr(model, "model_", model).samples_)
+            colours = None if known is None else known.iloc[:, 0]
+    serve(model, host, port, browser, shapes or None, colours)
 
 
 def _views(subject: Subject) -> list[dict[str, Any]]:

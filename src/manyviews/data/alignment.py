@@ -218,7 +218,7 @@ def _array_frame(name: str, given: Any) -> pd.DataFrame:
     if array.dtype.kind not in "fiub":
         try:
             array = array.astype(np.float64)
-        except (TypeError, ValueError) as wrong:
+        except (TypeError, ValueError, OverflowError) as wrong:
             raise DataError(f"view {name!r} is not numeric: {wrong}") from wrong
     return pd.DataFrame(array)
 

@@ -11,6 +11,13 @@ from jaxtyping import Float
 from ..errors import ConstantColumnWarning, DataError, IdentifierWarning
 from .identifiers import is_identifier, named_like_identifier
 
+LARGEST = 1e100
+"""Values beyond this, and spreads below its inverse, are refused: their squares' squares must be
+numbers, too."""
+
+FARTHEST = 1e50
+"""The same for values as scaled."""
+
 Names = Sequence[Any] | np.ndarray | pd.Index | None
 
 
@@ -22,7 +29,7 @@ def check_values(
     *,
     empty_rows: bool = False,
 ) -> None:
-    """Refuse infinities and, unless allowed, rows without any value."""
+    """Refuse infinities, values beyond ``LARGEST`` and, unless allowed, rows without any value."""
     infinite = np.argwhere(np.isinf(Y))
     if infinite.size:
         row, column = infinite[0]
@@ -30,6 +37,7 @@ def check_values(
             f"view {view!r} contains infinity at row {_name(rows, row)}, column "
             f"{_name(columns, column)} ({len(infinite)} infinite values in all)"
         )
+    _refuse_beyond(LARGEST, Y, view, columns, rows, "give it in larger units")
     empty = np.flatnonzero(np.isnan(Y).all(axis=1))
     if empty.size and not empty_rows:
         raise DataError(
@@ -39,7 +47,7 @@ def check_values(
 
 
 def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Names = None) -> None:
-    """Refuse columns without any value; warn of constant ones."""
+    """Refuse columns without any value, and views that vary too little; warn of constant ones."""
     empty = np.flatnonzero(np.isnan(Y).all(axis=0))
     if empty.size:
         raise DataError(
@@ -48,7 +56,9 @@ def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Name
         )
     if columns is not None:
         warn_of_identifiers(Y, view, list(columns))
-    constant = np.flatnonzero(np.nanmax(Y, axis=0) == np.nanmin(Y, axis=0))
+    ranges = np.nanmax(Y, axis=0) - np.nanmin(Y, axis=0)
+    _refuse_within(1.0 / LARGEST, float(ranges.max()), view, "give it in smaller units")
+    constant = np.flatnonzero(ranges == 0.0)
     if constant.size == Y.shape[1]:
         raise DataError(f"every column of view {view!r} is constant: there is nothing to learn")
     if constant.size:
@@ -70,6 +80,49 @@ def warn_of_identifiers(Y: Float[np.ndarray, "N D"], view: str, columns: Sequenc
                 IdentifierWarning,
                 stacklevel=4,
             )
+
+
+def check_scaled(
+    Y: Float[np.ndarray, "N D"],
+    view: str,
+    columns: Names = None,
+    rows: Names = None,
+    *,
+    training: bool = False,
+) -> None:
+    """Refuse values so far from the training data, or so near each other, that nothing is left."""
+    advice = "look at its units, or at scaling"
+    _refuse_beyond(FARTHEST, Y, view, columns, rows, advice, " standard deviations")
+    if training and Y.size:
+        widest = float((np.nanmax(Y, axis=0) - np.nanmin(Y, axis=0)).max())
+        _refuse_within(1.0 / FARTHEST, widest, view, advice)
+
+
+def _refuse_beyond(
+    most: float,
+    Y: Float[np.ndarray, "N D"],
+    view: str,
+    columns: Names,
+    rows: Names,
+    advice: str,
+    unit: str = "",
+) -> None:
+    beyond = np.argwhere(np.abs(Y) > most)
+    if beyond.size:
+        row, column = beyond[0]
+        raise DataError(
+            f"the value at row {_name(rows, row)}, column {_name(columns, column)} of view "
+            f"{view!r} is {Y[row, column]:.3g}{unit}, beyond {most:g} ({len(beyond)} such "
+            f"values): {advice}"
+        )
+
+
+def _refuse_within(least: float, widest: float, view: str, advice: str) -> None:
+    if 0.0 < widest < least:
+        raise DataError(
+            f"no column of view {view!r} varies by more than {widest:.3g}, which is less than "
+            f"{least:g}: {advice}"
+        )
 
 
 def _name(names: Names, index: int | np.integer) -> str:

@@ -43,12 +43,13 @@ def level_numbers(
 
     Levels are in the order of the alphabet, unless they are known.
     """
-    parts, levels = {}, {}
+    parts: dict[Any, Any] = {}
+    levels: dict[str, list[str]] = {}
     for column, values in table.items():
         if not isinstance(values.dtype, pd.CategoricalDtype):
             parts[column] = values
             continue
-        found = _indicators(view, column, values, known.get(column))
+        found = _indicators(view, column, values, known.get(str(column)))
         names = [name[len(indicator(column, "")) :] for name in found]
         rows = np.stack(list(found.values()), axis=1)
         parts[column] = np.where(np.isnan(rows).any(axis=1), np.nan, rows @ np.arange(len(names)))

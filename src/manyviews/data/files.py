@@ -88,6 +88,7 @@ def read_views(
                 found.concerns += said
                 if view in coded:
                     table, found.levels[view] = level_numbers(view, table, coded[view])
+                    found.concerns += _numbered(view, found.levels[view])
             found.views[view], found.places[view] = table, path
     _refuse_numbered(found)
     return found
@@ -149,6 +150,17 @@ def read_column(
     if column not in table:
         raise DataError(f"{path} has no column {column!r}; it has {list(table.columns)[:20]}")
     return dated(table[column])
+
+
+def _numbered(view: str, levels: Mapping[str, Sequence[str]]) -> list[Concern]:
+    """What the numbers of levels stand for."""
+    found = []
+    for column, words in levels.items():
+        numbers = ", ".join(f"{place} {word}" for place, word in enumerate(words))
+        done = f"They become numbers of levels: {numbers}."
+        what = f"Column {column!r} holds words."
+        found.append(Concern("note", view, what, len(words), done))
+    return found
 
 
 def _names_beside(table: pd.DataFrame, column: str, place: str) -> pd.Index:

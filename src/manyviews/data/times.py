@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -62,11 +62,12 @@ def as_inputs(times: Any, n_rows: int | None = None) -> Float[np.ndarray, "N P"]
     """Time stamps as a table of numbers; dates and durations become seconds."""
     array = np.asarray(unmasked(times))
     if array.dtype.kind in "OU" and array.ndim == 1:
-        array = _dates(times, array)
+        array = _dates(array)
+    elif array.dtype.kind == "O" and array.ndim == 2 and array.size:
+        array = np.stack([as_inputs(column)[:, 0] for column in array.T], axis=1)
     if array.dtype.kind in "mM":
-        kind = "datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]"
         missing = np.isnat(array)
-        array = array.astype(kind).astype(np.int64) / 1e6
+        array = _seconds(array)
     elif array.dtype.kind == "c":
         raise DataError("times must be numbers or dates, got complex numbers")
     else:
@@ -87,15 +88,36 @@ def as_inputs(times: Any, n_rows: int | None = None) -> Float[np.ndarray, "N P"]
     return inputs
 
 
-def _dates(times: Any, array: np.ndarray) -> np.ndarray:
+def _seconds(array: np.ndarray) -> Float[np.ndarray, "..."]:
+    """Dates since 1970, or durations, in seconds; those that microseconds cannot count refused."""
+    kind = "datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]"
+    fine = array.astype(kind)
+    if np.datetime_data(array.dtype)[0] not in {"us", "ns", "ps", "fs", "as"}:
+        back = fine.astype(array.dtype)
+        if not ((back == array) | np.isnat(array)).all():
+            raise DataError(
+                "times lie more than 290,000 years from 1970: give them as numbers of days or years"
+            )
+    return fine.astype(np.int64) / 1e6
+
+
+def _dates(array: np.ndarray) -> np.ndarray:
     """Objects as numbers or, where they are dates of any kind, as time stamps in UTC."""
     found = dated(pd.Series(array).infer_objects())
     if isinstance(found.dtype, pd.DatetimeTZDtype):
         return found.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
     if found.dtype != object or not all(isinstance(v, date | type(None)) for v in found):
         return found.to_numpy()
-    stamps = pd.to_datetime(found, utc=True)
-    return stamps.dt.tz_localize(None).to_numpy()
+    return np.array([_utc(v) for v in found], dtype="datetime64[us]")
+
+
+def _utc(value: date | None) -> Any:
+    """A date of any kind, NaT for none; time zones are taken off after a turn to UTC."""
+    if value is None or pd.isna(value):
+        return np.datetime64("NaT")
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return np.datetime64(value, "us")
 
 
 def aligned_to(samples: Sequence[Any], given: Any, name: str) -> Any:
@@ -132,6 +154,8 @@ def _codes(
         names = [sequences] * n_rows
     else:
         names = list(unmasked(sequences))
+        if any(np.ndim(name) for name in names):
+            raise DataError("sequences must be one name per row: a list, a Series or a column")
         names = [name.item() if isinstance(name, np.generic) else name for name in names]
         if len(names) != n_rows:
             raise DataError(f"there are {n_rows} rows but {len(names)} sequence names")

@@ -37,7 +37,6 @@ def as_data(
         Columns that are known to hold categories.
     """
     parts: dict[Any, pd.Series] = {}
-    levels: dict[Any, int] = {}
     left_out: dict[Any, str] = {}
     for column in frame:
         values = dated(frame[column])
@@ -53,7 +52,6 @@ def as_data(
             if known == "number" or (known is None and _mostly_numbers(words)):
                 parts[column] = _numbers(words, numbers, place, column)
             elif known == "levels" or (known is None and _few(words)):
-                levels[column] = words.nunique()
                 parts[column] = words.astype("category")
             else:
                 left_out[column] = f"{words.nunique()} different words"
@@ -62,8 +60,6 @@ def as_data(
     if not parts:
         raise DataError(f"{place} has no column of numbers or categories: it has {left_out}")
     concerns = [_said(view, place, column, what) for column, what in left_out.items()]
-    if levels:
-        concerns.append(_encoded(view, place, levels, parts))
     return pd.DataFrame(parts, index=frame.index), concerns
 
 
@@ -137,16 +133,6 @@ def _said(view: str, place: str, column: Any, what: str) -> Concern:
     return Concern(
         "warning", view, f"Column {column!r} of {place} holds {what}.", 1, "It is left out.",
         f"To use it: --{use} FILE:{column}.",
-    )  # fmt: skip
-
-
-def _encoded(view: str, place: str, levels: dict[Any, int], parts: dict[Any, pd.Series]) -> Concern:
-    column = next(iter(levels))
-    first = indicator(column, parts[column].cat.categories[0])
-    more = f" and {len(levels) - 1} more" if len(levels) > 1 else ""
-    return Concern(
-        "note", view, f"Column {column!r}{more} of {place} holds words.", sum(levels.values()),
-        f"Each level becomes a column of zeros and ones, such as {first!r}.",
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ class Labels:
     names: list[str]
     scale: tuple[float, float] | None
     texts: list[str]
+    title: str = ""
 
     def describe(self) -> dict[str, Any]:
         """As JSON knows it."""
@@ -31,6 +32,7 @@ class Labels:
             "names": self.names,
             "scale": self.scale,
             "texts": self.texts,
+            "title": self.title,
         }
 
 
@@ -38,7 +40,7 @@ def colour_labels(values: np.ndarray) -> Labels:
     """Floats get a colour scale, all else a colour per class; as `plot.latent_map` does."""
     missing = pd.isna(values)
     if values.dtype.kind == "f":
-        return _on_a_scale(values, missing)
+        return _on_a_scale(values, ~np.isfinite(values))
     names, codes = np.unique(values[~missing].astype(str), return_inverse=True)
     if values.dtype.kind in "iu" and not missing.any():  # in the order of numbers
         ordered, codes = np.unique(values, return_inverse=True)

@@ -1,5 +1,6 @@
 """What the page shows of a fitted model: its views, points, dimensions and labels."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ class Scene:
     shapes : str, Picture or dict by view, optional
         See `manyviews.plot.shapes.choose_picture`.
     labels : sequence or Series by sample, optional
-        Classes or numbers that colour the samples.
+        Classes or numbers that colour the samples; the name of a Series heads the legend.
     """
 
     def __init__(self, model: Any, shapes: Shapes = None, labels: Any = None):
@@ -41,6 +42,7 @@ class Scene:
             )
         self.kind = type(model).__name__
         self.mean, self.std = model.latent_mean_, model.latent_std_
+        self.dimensions = model.dimension_labels()
         self.relevance = np.atleast_2d(np.asarray(model.relevance_))
         self.samples: list[Any] = list(getattr(model, "samples_", range(len(self.mean))))
         self.views = views_of(model, shapes)
@@ -48,10 +50,13 @@ class Scene:
         self.spread = np.median(self.std, axis=0) ** 2
         self.paths = _paths(model)
         if labels is None and 1 < len(self.paths) <= 10:
-            labels = np.asarray([str(model.when_.labels[code]) for code in model.when_.code])
+            names = [str(model.when_.labels[code]) for code in model.when_.code]
+            labels = pd.Series(names, self.samples, name="sequence")
         self.labels: Labels | None = None
         if labels is not None:
-            self.labels = colour_labels(_aligned(labels, self.samples))
+            title = getattr(labels, "name", None)
+            found = colour_labels(_aligned(labels, self.samples))
+            self.labels = replace(found, title="" if title is None else str(title))
 
     # ------------------------------------------------------------------ once
 
@@ -64,6 +69,7 @@ class Scene:
             "model": self.kind,
             "samples": [str(sample) for sample in self.samples],
             "views": [view.describe() for view in self.views],
+            "dimensions": self.dimensions,
             "relevance": self.relevance.tolist(),
             "threshold": ACTIVE_THRESHOLD,
             "groups": groups,

@@ -1,6 +1,7 @@
 """The page's server: a few routes on loopback, everything local."""
 
 import contextlib
+import math
 import warnings
 import webbrowser
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ..errors import ExposedWarning
+from ..escaping import visible
 from .addresses import LOOPBACK, allowed_hosts, is_loopback, listen
 from .requests import axes_of, flag_of, position_of, read_json, refused
 from .scene import Scene
@@ -58,7 +60,7 @@ def app(
         return FileResponse(STATIC / "index.html")
 
     async def describe(request: Request) -> Response:
-        return JSONResponse(scene.describe())
+        return JSONResponse(sayable(scene.describe()))
 
     async def points(request: Request) -> Response:
         return _numbers(scene.points())
@@ -163,6 +165,19 @@ class SecurityHeaders:
             await send(message)
 
         await self.app(scope, receive, send_with_headers)
+
+
+def sayable(content: Any) -> Any:
+    """What JSON can say and a page can show: no broken text, no number that is none."""
+    if isinstance(content, dict):
+        return {visible(name): sayable(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [sayable(value) for value in content]
+    if isinstance(content, str):
+        return visible(content)
+    if isinstance(content, float) and not math.isfinite(content):
+        return None
+    return content
 
 
 def _numbers(content: bytes) -> Response:

@@ -14,6 +14,7 @@ from ..plot.subject import Subject
 from .generator import Generator, generator_of
 
 MOST_BARS = 24
+LARGEST = float(np.finfo(np.float32).max)
 
 Shapes = str | Picture | Mapping[str, str | Picture] | None
 
@@ -85,5 +86,5 @@ def _view(subject: Subject, name: str, shape: str | Picture | None) -> View:
         names = tuple(picture.names[i] for i in most)
         picture = Picture("bars", (MOST_BARS,), tuple(most.tolist()), names)
     chosen = list(picture.columns)
-    data = table.to_numpy()[:, chosen].astype(np.float32)
+    data = table.to_numpy()[:, chosen].clip(-LARGEST, LARGEST).astype(np.float32)
     return View(name, picture, table.shape[1], generator_of(subject, name, chosen), data)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from ..data import When
 from ..errors import OptionError
@@ -108,6 +108,13 @@ class Engine(ABC):
         mean, variance = q.mix(*self.moments(view, q, "variance"))
         assert variance is not None
         return mean, variance
+
+    def keeping(self, rows: Int[np.ndarray, " n"]) -> "Engine | None":
+        """The engine given some training rows only, all but its maps held; None: it cannot forget.
+
+        What `fitted.stability.assess_stability` asks about the other rows.
+        """
+        return None
 
     def slopes(self, view: int) -> Float[np.ndarray, "D Q"]:
         """How far each column moves per standard deviation of a dimension (root mean square)."""

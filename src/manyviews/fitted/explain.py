@@ -1,12 +1,15 @@
 """What latent dimensions do to a view, in numbers that compare across models."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import factorial
 
 import numpy as np
 from jaxtyping import Float
 
 from ..errors import OptionError
-from .engine import Engine
+from .engine import NUDGE, Engine
+from .positions import Positions
 
 
 def variance_explained(
@@ -39,3 +42,53 @@ def variance_explained_by(engine: Engine, view: int, dimensions: Sequence[int]) 
     q = engine.positions
     known = np.isin(np.arange(q.mean.shape[1]), dimensions)
     return engine.explained(view, q.without(known))
+
+
+def variance_divided(
+    engine: Engine, view: int, groups: Mapping[str, Sequence[int]]
+) -> dict[str, float]:
+    """Shares of a view's variance that groups of dimensions explain, which add up to the total.
+
+    The share of group g is the average gain of R² when g becomes known, over all orders in which
+    the groups may become known [Lindeman et al. 1980] (a Shapley value): what groups explain only
+    together is divided equally between them. Dimensions in no group count as known throughout.
+    Empty groups explain nothing.
+    """
+    q = engine.positions
+    named = [name for name, dimensions in groups.items() if len(dimensions)]
+    grouped = {d for name in named for d in groups[name]}
+    always = [d for d in range(q.mean.shape[1]) if d not in grouped]
+    value = {frozenset[str](): 0.0}
+    for size in range(1, len(named) + 1):
+        for chosen in combinations(named, size):
+            dimensions = always + [d for name in chosen for d in groups[name]]
+            value[frozenset(chosen)] = variance_explained_by(engine, view, dimensions)
+    n = len(named)
+    shares = dict.fromkeys(groups, 0.0)
+    for name in named:
+        for known in value:
+            if name not in known:
+                orders = factorial(len(known)) * factorial(n - len(known) - 1) / factorial(n)
+                shares[name] += orders * (value[known | {name}] - value[known])
+    return shares
+
+
+def mean_slopes(engine: Engine, view: int) -> Float[np.ndarray, "D Q"]:
+    """How far each column moves on average, with its sign, per standard deviation of a dimension.
+
+    The mean of ∂⟨f_d(x)⟩/∂x_q over the training rows, times the spread of x_q; of a linear map the
+    loadings. A column that goes up and then down has a mean slope near zero while
+    `fitted.Engine.slopes`, the root mean square, is large.
+    """
+    q = engine.positions
+    spread = q.mean.std(axis=0)
+    found = []
+    for dimension, size in enumerate(spread):
+        step = np.zeros(len(spread))
+        step[dimension] = NUDGE * max(size, 1e-12)
+        ends = [
+            engine.moments(view, Positions(q.mean + s, q.spread, q.kind, None, q.cluster))[0]
+            for s in (step, -step)
+        ]
+        found.append(np.mean(ends[0] - ends[1], axis=0) / (2.0 * step[dimension]) * size)
+    return np.stack(found, axis=1)

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..latent import LatentSpace
@@ -44,3 +45,14 @@ def evidence_bound(model: Model, outputs: tuple[Outputs, ...]) -> Bound:
     jitter = jnp.stack([e.jitter for e in evidence])
     noise = jnp.stack([v.noise_variance() for v in model.views])
     return Bound(views.sum() - kl, views, kl, jitter, noise)
+
+
+def dimension_weights(model: Model) -> Float[np.ndarray, "K Q"]:
+    """How strongly each latent dimension moves each view; zero where a view does not see it."""
+    own = [np.array(view.relevance()) for view in model.views]
+    parts = [model.latent.dimensions(k) for k in range(len(own))]
+    n_dimensions = max(part.stop or len(w) for part, w in zip(parts, own, strict=True))
+    weights = np.zeros((len(own), n_dimensions))
+    for row, part, values in zip(weights, parts, own, strict=True):
+        row[part] = values
+    return weights

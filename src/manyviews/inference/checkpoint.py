@@ -4,37 +4,70 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from ..errors import CheckpointMismatchError, FileFormatError
-from .objective import Vector
+from ..errors import CheckpointMismatchError, CheckpointWarning, FileFormatError, FileWriteError
+from ..storage import digest, write_tensors
+from .locking import Lock
 
-FORMAT = "manyviews-checkpoint-1"
+FORMAT = "manyviews-checkpoint-2"
+MOST_WRITING = 0.05  # share of the time of a fit that goes into its checkpoint
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass
+class Place:
+    """Where in a stage a run stands: at which attempt, and what was left and lowest before it."""
+
+    attempt: int = 0
+    rescuing: bool = False
+    left: int = 0
+    before: float = float("inf")
+    lowest: float = float("inf")
 
 
 @dataclass
 class State:
-    """Where a fit stands: finished restarts with the best of them, and the one under way."""
+    """Where a fit stands: finished restarts with the best of them, and the one under way.
+
+    Attributes
+    ----------
+    restart, stage : int
+        Those under way; at the number of restarts, the best of them is finished.
+    best_restart : int
+    bounds : list of float
+    place : Place or None
+        Within the stage; None at its beginning.
+    under_way, best : dict of ndarray
+        What is needed to go on with a run; empty where there is none.
+    """
 
     restart: int = 0
     stage: int = 0
-    vector: Vector | None = None
+    best_restart: int = 0
     bounds: list[float] = field(default_factory=list)
-    best: Vector | None = None
+    place: Place | None = None
+    under_way: Arrays = field(default_factory=dict)
+    best: Arrays = field(default_factory=dict)
 
 
 class Checkpoint:
     """A file that follows a fit.
 
-    ``fingerprint`` identifies data and options; a file with another one is refused.
+    ``fingerprint`` identifies data and options; a file with another one is refused. As a context
+    it holds the file for one fit, and fails at once where it could not be written.
     """
 
     def __init__(self, path: str | os.PathLike[str], fingerprint: str, every_seconds: float = 30.0):
@@ -43,6 +76,19 @@ class Checkpoint:
         self.every_seconds = every_seconds
         self.state = State()
         self._written = time.monotonic()
+        self._lock = Lock(self.path)
+
+    def __enter__(self) -> Self:
+        self._lock.take()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._lock.release()
 
     def resume(self) -> State:
         """Read the file, if there is one, and return where the fit stands."""
@@ -50,25 +96,21 @@ class Checkpoint:
             self.state = _read(self.path, self.fingerprint)
         return self.state
 
-    def stage_start(self, restart: int) -> tuple[int, Vector | None]:
-        """Stage and vector to go on with, for the restart that was under way."""
-        if self.state.vector is None or restart != self.state.restart:
-            return 0, None
-        return self.state.stage, self.state.vector
+    def is_due(self) -> bool:
+        """Whether the last time is long enough ago."""
+        return time.monotonic() - self._written >= self.every_seconds
 
-    def maybe_write(self, restart: int, stage: int, vector: Callable[[], Vector]) -> None:
-        """Write if the last time is long enough ago."""
-        if time.monotonic() - self._written >= self.every_seconds:
-            self.write(restart, stage, vector())
-
-    def write(self, restart: int, stage: int, vector: Vector) -> None:
-        """Write the state of the restart under way."""
-        self.state.restart, self.state.stage, self.state.vector = restart, stage, vector
+    def write(self, restart: int, stage: int, place: Place | None, run: Arrays) -> None:
+        """Note where the restart under way stands."""
+        self.state.restart, self.state.stage, self.state.place = restart, stage, place
+        self.state.under_way = run
         self._write()
 
-    def restart_done(self, restart: int, bounds: list[float], best: Vector) -> None:
+    def restart_done(
+        self, restart: int, bounds: list[float], best_restart: int, best: Arrays
+    ) -> None:
         """Note a finished restart."""
-        self.state = State(restart + 1, 0, None, list(bounds), best)
+        self.state = State(restart + 1, 0, best_restart, list(bounds), None, {}, best)
         self._write()
 
     def remove(self) -> None:
@@ -76,26 +118,81 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
     def _write(self) -> None:
-        arrays = {
-            k: v
-            for k, v in (("vector", self.state.vector), ("best", self.state.best))
-            if v is not None
+        state = asdict(self.state)
+        parts = {part: state.pop(part) for part in ("under_way", "best")}
+        header = {"format": FORMAT, "fingerprint": self.fingerprint, "state": json.dumps(state)}
+        tensors = {
+            f"{part}.{name}": np.array(value, order="C")
+            for part, arrays in parts.items()
+            for name, value in arrays.items()
         }
-        header = {
-            "format": FORMAT,
-            "fingerprint": self.fingerprint,
-            "state": json.dumps(
-                {
-                    "restart": self.state.restart,
-                    "stage": self.state.stage,
-                    "bounds": self.state.bounds,
-                }
-            ),
-        }
-        temporary = self.path.with_name(self.path.name + ".part")
-        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, temporary, header)
-        os.replace(temporary, self.path)
+        began = time.monotonic()
+        try:
+            write_tensors(self.path, tensors, header)
+        except FileWriteError as wrong:
+            message = f"the checkpoint of this fit is out of date: {wrong}"
+            warnings.warn(message, CheckpointWarning, stacklevel=2)
         self._written = time.monotonic()
+        took = self._written - began
+        self.every_seconds = max(self.every_seconds, took / MOST_WRITING)
+
+
+# ------------------------------------------------------------------ when it may go
+
+
+@dataclass
+class _Series:
+    """The checkpoints of fits that belong together."""
+
+    opened: dict[Path, int] = field(default_factory=dict)
+    finished: list[Checkpoint] = field(default_factory=list)
+
+    def open(self, path: Path, fingerprint: str) -> Checkpoint:
+        number = self.opened[path] = self.opened.get(path, 0) + 1
+        own = path if number == 1 else path.with_name(f"{path.name}-{number}")
+        return Checkpoint(own, fingerprint)
+
+
+_series: ContextVar[_Series | None] = ContextVar("series", default=None)
+
+
+@contextmanager
+def keeping_checkpoints() -> Iterator[None]:
+    """Keep the checkpoints of all fits in a block until the block has ended well.
+
+    Fits in the block that name one file get one each, the second ``FILE-2``, and so on, so that
+    the block can be run again: what was finished is read, what was not goes on. If a fit in the
+    block was interrupted, all files stay.
+    """
+    if _series.get() is not None:  # the outermost block decides
+        yield
+        return
+    series = _Series()
+    token = _series.set(series)
+    try:
+        yield
+    finally:
+        _series.reset(token)
+    if len(series.finished) == sum(series.opened.values()):
+        for checkpoint in series.finished:
+            checkpoint.remove()
+
+
+def open_checkpoint(path: str | os.PathLike[str], fingerprint: str) -> Checkpoint:
+    """The checkpoint of the next fit that names this file."""
+    series = _series.get()
+    assert series is not None, "checkpoints are opened inside keeping_checkpoints"
+    return series.open(Path(path), fingerprint)
+
+
+def finished(checkpoint: Checkpoint) -> None:
+    """Note that a fit is complete, so that its file may go when all is safe."""
+    series = _series.get()
+    assert series is not None
+    series.finished.append(checkpoint)
+
+
+# ------------------------------------------------------------------ what it is of
 
 
 def fingerprint(*parts: Any) -> str:
@@ -103,14 +200,14 @@ def fingerprint(*parts: Any) -> str:
 
     Arrays count by their values, also those inside kernels; all else by its text.
     """
-    digest = hashlib.sha256()
+    found = hashlib.sha256()
     for part in parts:
-        digest.update(repr(part).encode())
+        found.update(repr(part).encode("utf-8", errors="surrogatepass"))
         for leaf in jax.tree.leaves(part):
             if isinstance(leaf, np.ndarray | jax.Array):
-                digest.update(str(leaf.shape).encode())
-                digest.update(np.ascontiguousarray(leaf).tobytes())
-    return digest.hexdigest()
+                found.update(str(leaf.shape).encode())
+                found.update(np.ascontiguousarray(leaf).tobytes())
+    return found.hexdigest()
 
 
 def _read(path: Path, expected: str) -> State:
@@ -118,16 +215,34 @@ def _read(path: Path, expected: str) -> State:
         with safe_open(path, framework="numpy") as file:
             header = file.metadata() or {}
             if header.get("format") != FORMAT:
-                raise FileFormatError(f"{path} is not a manyviews checkpoint")
-            if header["fingerprint"] != expected:
-                raise CheckpointMismatchError(
-                    f"{path} was written for other data or other options; "
-                    "delete it, or name another checkpoint"
+                raise FileFormatError(
+                    f"{path} is not a checkpoint of this version of manyviews (format "
+                    f"{header.get('format')!r}, expected {FORMAT!r}): delete it, or name another"
                 )
-            state = json.loads(header["state"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as broken:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if header["sha256"] != digest(header, tensors):
+            raise FileFormatError(f"{path} has been altered: its checksum does not match")
+        if header["fingerprint"] != expected:
+            raise CheckpointMismatchError(
+                f"{path} was written for other data or other options; "
+                "delete it, or name another checkpoint"
+            )
+        return _state_of(json.loads(header["state"]), tensors)
+    except FileFormatError:
+        raise
+    except (SafetensorError, OSError, LookupError, TypeError, ValueError, RecursionError) as broken:
         raise FileFormatError(f"{path} cannot be read as a checkpoint: {broken}") from broken
-    return State(
-        state["restart"], state["stage"], arrays.get("vector"), state["bounds"], arrays.get("best")
-    )
+
+
+def _state_of(state: dict[str, Any], tensors: Arrays) -> State:
+    parts: dict[str, Arrays] = {"under_way": {}, "best": {}}
+    for name, value in tensors.items():
+        part, _, rest = name.partition(".")
+        parts[part][rest] = value
+    place = state.pop("place")
+    found = State(place=None if place is None else Place(**place), **state)
+    found.under_way, found.best = parts["under_way"], parts["best"]
+    numbers = (found.restart, found.stage, found.best_restart)
+    if not all(type(n) is int and n >= 0 for n in numbers) or not isinstance(found.bounds, list):
+        raise ValueError("its numbers are no places in a fit")
+    return found

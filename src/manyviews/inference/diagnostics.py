@@ -43,6 +43,8 @@ class FitInfo:
         The bound of every restart, of the data as scaled; the largest is the final one. Where only
         the best restart goes through the last stage, what it gains there is added to all, so that
         their differences are those before it.
+    restart_relevance : list of ndarray of shape (n_views, n_dimensions)
+        The relevance of every dimension where each restart ended, not normalised.
     converged, interrupted : bool
         Whether the convergence test was met; whether the user stopped the fit.
     kinds : dict of str by view
@@ -50,10 +52,10 @@ class FitInfo:
     """
 
     bound_trace: Float[np.ndarray, " T"] = field(default_factory=lambda: np.empty(0))
-    signal_trace: Float[np.ndarray, "T K"] = field(default_factory=lambda: np.empty((0, 0)))
+    signal_trace: Float[np.ndarray, "_ _"] = field(default_factory=lambda: np.empty((0, 0)))
     gradient_norm: float = float("nan")
-    jitter: Float[np.ndarray, " K"] = field(default_factory=lambda: np.empty(0))
-    signal_to_noise: Float[np.ndarray, " K"] = field(default_factory=lambda: np.empty(0))
+    jitter: Float[np.ndarray, " _"] = field(default_factory=lambda: np.empty(0))
+    signal_to_noise: Float[np.ndarray, " _"] = field(default_factory=lambda: np.empty(0))
     n_active: int = 0
     bound_noise: float = 0.0
     expectation_error: float = 0.0
@@ -61,6 +63,7 @@ class FitInfo:
     compile_seconds: float = 0.0
     n_evaluations: int = 0
     restart_bounds: list[float] = field(default_factory=list)
+    restart_relevance: list[np.ndarray] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
     kinds: dict[str, str] = field(default_factory=dict)

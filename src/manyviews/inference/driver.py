@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ from ..latent import marginals
 from ..mappings import Mapping, Outputs
 from ..mappings.base import condition
 from .bound import Model
-from .checkpoint import Checkpoint, fingerprint
+from .checkpoint import fingerprint, finished, keeping_checkpoints, open_checkpoint
 from .diagnostics import FitInfo
 from .optimise import optimise
 from .progress import ProgressBar
@@ -82,6 +82,9 @@ def fit_model(
 ) -> Fit:
     """Optimise a model from its starts and condition it on its data.
 
+    Its checkpoint, if there is one, goes at the end, or at that of a block of
+    `manyviews.inference.checkpoint.keeping_checkpoints` around it.
+
     Parameters
     ----------
     make_model
@@ -91,12 +94,15 @@ def fit_model(
     mark
         All that the fit depends on, so that a checkpoint of another fit is recognised.
     """
-    checkpoint = None
-    if plan.search.checkpoint is not None:
-        own = replace(plan, search=replace(plan.search, checkpoint=None), verbose=0)
-        checkpoint = Checkpoint(plan.search.checkpoint, fingerprint(own, *mark))
-    show = ProgressBar(plan.stages(0), plan.n_restarts, names) if plan.verbose else nullcontext()
-    with show as bar:
+    with keeping_checkpoints(), ExitStack() as stack:
+        checkpoint = None
+        if plan.search.checkpoint is not None:
+            own = replace(plan, search=replace(plan.search, checkpoint=None), verbose=0)
+            found = open_checkpoint(plan.search.checkpoint, fingerprint(own, *mark))
+            checkpoint = stack.enter_context(found)
+        bar = None
+        if plan.verbose:
+            bar = stack.enter_context(ProgressBar(plan.stages(0), plan.n_restarts, names))
         model, info = optimise(
             make_model,
             outputs,
@@ -106,8 +112,13 @@ def fit_model(
             progress=bar,
             checkpoint=checkpoint,
         )
-    if checkpoint is not None and not info.interrupted:
-        checkpoint.remove()
+        fit = _conditioned(model, outputs, info)
+        if checkpoint is not None and not info.interrupted:
+            finished(checkpoint)
+    return fit
+
+
+def _conditioned(model: Model, outputs: tuple[Outputs, ...], info: FitInfo) -> Fit:
     q = marginals(model.latent)
     seen = [q[..., model.latent.dimensions(k)] for k in range(len(outputs))]
     info.expectation_error = max(map(_expectation_error, model.views, seen))
@@ -128,6 +139,6 @@ def _expectation_error(view: Mapping, q: Gaussian) -> float:
             f"is about {error:.1%}. Use fewer components, or a kernel with a closed form (rbf, "
             "linear, bias and their sums)",
             ExpectationErrorWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return error

@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -11,13 +12,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jaxtyping import Array, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._runtime import single_threaded_blas
-from ..errors import ConvergenceWarning, FactorisationError
+from .._runtime import refuse_fork, single_threaded_blas
+from ..errors import ConvergenceWarning, FactorisationError, FileFormatError
 from ..mappings import Outputs
-from .bound import Model
-from .checkpoint import Checkpoint, State
+from .bound import Model, dimension_weights
+from .checkpoint import Checkpoint, Place, State
 from .descent import CONVERGED, PROBES, RUNNING, STRETCH, Descent, Method, begin, method_of, run
 from .diagnostics import FitInfo
 from .interruption import Interruption
@@ -25,6 +26,7 @@ from .objective import Context, Objective, Vector, negative_bound, sampled_negat
 from .search import Stage
 
 RESCUES, RESCUE_STEPS = 3, 30  # a stuck L-BFGS gets this many stretches of Adam to get away
+DESCENT = "descent."  # what the names of its arrays begin with in a checkpoint
 LOOK = 0.2  # seconds between two looks from outside
 
 
@@ -63,6 +65,7 @@ def optimise(
         Converged when thirty iterations together gain less than ``tolerance`` nats per
         observed value.
     """
+    refuse_fork()
     info = FitInfo()
     began = time.perf_counter()
     best: Run | None = None
@@ -73,30 +76,35 @@ def optimise(
     info.restart_bounds = list(state.bounds)
     with single_threaded_blas(), Interruption() as interruption:
         watch = Watch(progress, checkpoint, interruption)
-        if state.best is not None:
-            best = Run(Objective(make_model(0), outputs), plan(0), tolerance)
-            best.place(state.best)
+        best_restart = state.best_restart
+        if state.best:
+            best = Run(Objective(make_model(best_restart), outputs), plan(best_restart), tolerance)
+            best.restore(state.best)
         for restart in range(state.restart, n_restarts):
             candidate = Run(Objective(make_model(restart), outputs), plan(restart), tolerance)
             candidate.go(restart, range(last), watch)
             info.n_evaluations += candidate.n_evaluations
             info.compile_seconds = info.compile_seconds or candidate.first_seconds
             info.restart_bounds.append(-candidate.best_value)
+            info.restart_relevance.append(candidate.relevance())
             if best is None or candidate.best_value < best.best_value:
-                best = candidate
+                best, best_restart = candidate, restart
             info.interrupted = candidate.interrupted
             if candidate.interrupted:
                 break
             if checkpoint is not None:
-                vector = best.objective.flat(best.best)
-                checkpoint.restart_done(restart, info.restart_bounds, vector)
+                checkpoint.restart_done(restart, info.restart_bounds, best_restart, best.record())
         if best is not None and last < n_stages and not info.interrupted:
             before = best.n_evaluations
             best.go(n_restarts, range(last, n_stages), watch)
             info.n_evaluations += best.n_evaluations - before
+            if len(info.restart_relevance) == len(info.restart_bounds):  # not after a resumption
+                info.restart_relevance[int(np.argmax(info.restart_bounds))] = best.relevance()
             gain = -best.best_value - max(info.restart_bounds)
             info.restart_bounds = [bound + gain for bound in info.restart_bounds]
             info.interrupted = best.interrupted
+            if checkpoint is not None and not best.interrupted:
+                checkpoint.write(n_restarts, n_stages, None, best.record())
         if info.interrupted and (best is None or not np.isfinite(best.best_value)):
             raise KeyboardInterrupt  # before there was anything to keep
         if best is None or not np.isfinite(best.best_value):
@@ -154,27 +162,49 @@ class Run:
         self.converged = False
         self.interrupted = False
 
-    def place(self, vector: Vector) -> None:
-        """Go on from a vector, and know its value."""
-        self.position = self.objective.packed(vector)
-        self.note(self.evaluated(self.position))
-
     def go(self, restart: int, stages: range, watch: Watch) -> None:
         """Run some of the stages; Ctrl-C keeps the best point seen."""
-        first = stages.start
-        if watch.checkpoint is not None:
-            stage, vector = watch.checkpoint.stage_start(restart)
-            first = max(first, stage)
-            self.position = self.position if vector is None else self.objective.packed(vector)
-        index = first
+        first, place, descent = stages.start, None, None
+        state = State() if watch.checkpoint is None else watch.checkpoint.state
+        if state.under_way and restart == state.restart:
+            self.restore(state.under_way)
+            first, place = max(first, state.stage), state.place
+            descent = [v for k, v in sorted(state.under_way.items()) if k.startswith(DESCENT)]
+        stage = None
         try:
             for index in range(first, stages.stop):
-                stage_run = _Stage(self, restart, index, watch)
-                self.position = stage_run()
+                stage = _Stage(self, restart, index, watch, place, descent)
+                self.position = stage()
+                place, descent = None, None
         except KeyboardInterrupt:
             self.interrupted = True
-            if watch.checkpoint is not None:
-                watch.checkpoint.write(restart, index, self.objective.flat(self.best))
+            if stage is not None:
+                stage.write()
+
+    def record(self) -> dict[str, np.ndarray]:
+        """What is needed to go on from here, but for the descent under way."""
+        signals = np.stack(self.signals) if self.signals else np.empty((0, len(self.variances)))
+        return {
+            "position": self.objective.flat(self.position),
+            "best": self.objective.flat(self.best),
+            "best_value": np.array([self.best_value]),
+            "trace": np.array(self.trace, dtype=float),
+            "signals": signals,
+            "converged": np.array([self.converged]),
+        }
+
+    def restore(self, record: dict[str, np.ndarray]) -> None:
+        """Go on from a record."""
+        self.position = self.objective.packed(record["position"])
+        self.best = self.objective.packed(record["best"])
+        self.best_value = float(record["best_value"][0])
+        self.trace = record["trace"].tolist()
+        self.signals = list(record["signals"])
+        self.converged = bool(record["converged"][0])
+
+    def relevance(self) -> Float[np.ndarray, "K Q"]:
+        """How strongly each dimension moves each view, at the best point so far."""
+        return dimension_weights(self.objective.model(self.best))
 
     def report(self, info: FitInfo) -> None:
         """Note what the fit came to: at the best point, with the noise of the bound there."""
@@ -220,63 +250,100 @@ class Run:
 
 
 class _Stage:
-    """One stage of one run."""
+    """One stage of one run, from its beginning or from where a checkpoint left it.
 
-    def __init__(self, run: Run, restart: int, index: int, watch: Watch):
+    What a descent remembers is part of the checkpoint, so that a fit that was interrupted takes
+    the same path, to the bit, as one that was not.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        restart: int,
+        index: int,
+        watch: Watch,
+        place: Place | None = None,
+        descent: list[np.ndarray] | None = None,
+    ):
         self.run, self.restart, self.index, self.watch = run, restart, index, watch
         self.stage = run.stages[index]
         self.mask = run.objective.mask(*self.stage.hold)
-        self.lowest = np.inf
+        self.place = place or Place(left=self.stage.iterations)
+        self.resumed = descent if place is not None else None
+        self.under_way: Descent | None = None
+        self.written = False
 
     def __call__(self) -> Any:
         """Go through the stage, and return where it ended."""
-        stage, x = self.stage, self.run.position
+        stage, place, x = self.stage, self.place, self.run.position
         if stage.n_outputs is not None:
             return self._on_random_outputs(x)
         if stage.method == "adam":
             return self._descend(x, True, stage.iterations, stage.step_size).best
-        left = stage.iterations
-        for _ in range(RESCUES + 1):
-            before = self.lowest
-            end = self._descend(x, False, left, 0.0)
-            self.run.converged = int(end.status) == CONVERGED
-            x, left = end.x, left - int(end.iterations)
-            if self.run.converged or left <= 0:
-                break
-            if before - self.lowest < self.run.gain:  # stuck twice in one place
-                self.run.converged = True
-                break
+        while place.attempt <= RESCUES:
+            if not place.rescuing:
+                if self.resumed is None:
+                    place.before = place.lowest
+                end = self._descend(x, False, place.left, 0.0)
+                self.run.converged = int(end.status) == CONVERGED
+                x, place.left = end.x, place.left - int(end.iterations)
+                if self.run.converged or place.left <= 0:
+                    break
+                if place.before - place.lowest < self.run.gain:  # stuck twice in one place
+                    self.run.converged = True
+                    break
+                place.rescuing = True
             x = self._descend(x, True, RESCUE_STEPS, 0.2 * stage.step_size).best
+            place.attempt, place.rescuing = place.attempt + 1, False
         return x
 
     def _descend(self, x: Any, adam: bool, iterations: int, rate: float) -> Descent:
         run = self.run
         method = method_of(adam, self.mask, iterations, run.gain)
         state = run.begin(x, rate)
+        if self.resumed is not None:
+            state, self.resumed = _restored(state, self.resumed), None
         while int(state.status) == RUNNING and int(state.iterations) < iterations:
+            self.under_way = None  # its memory goes to the next
             state, seen = run.advance(state, method, run.turns)
             run.note(state)
-            self._look(state, seen)
+            self.under_way = state
+            self._look(seen)
         return state
 
-    def _look(self, state: Descent, seen: Any) -> None:
+    def _look(self, seen: Any) -> None:
         """Tell all who watch, and stop if one of them says so."""
-        run, watch, count = self.run, self.watch, int(seen.steps)
+        run, watch, count, state = self.run, self.watch, int(seen.steps), self.under_way
+        assert state is not None
         values = np.asarray(seen.values)[:count]
         with np.errstate(divide="ignore"):
             signals = run.variances / np.asarray(seen.kept.noise)[:count]
         run.trace += (-values).tolist()
         run.signals += list(signals)
-        self.lowest = min(self.lowest, values.min(initial=np.inf))
+        self.place.lowest = min(self.place.lowest, float(values.min(initial=np.inf)))
         if watch.progress is not None:
             norm = float(optax.tree.norm(state.gradient))
             for value, signal in zip(values, signals, strict=True):
                 watch.progress.update(self.restart, self.index, -float(value), norm, signal)
-        if watch.checkpoint is not None:
-            watch.checkpoint.maybe_write(
-                self.restart, self.index, lambda: run.objective.flat(run.best)
-            )
+        if watch.checkpoint is not None and watch.checkpoint.is_due():
+            self.write()
         watch.interruption.check()
+
+    def write(self) -> None:
+        """Write where this stands, if there is a checkpoint.
+
+        In the middle of a dispatch that is what was written last or, if nothing was, the
+        beginning of the stage.
+        """
+        checkpoint, state = self.watch.checkpoint, self.under_way
+        if checkpoint is None or (state is None and self.written):
+            return
+        record = self.run.record()
+        for number, leaf in enumerate(jax.tree.leaves(state)):
+            record[f"{DESCENT}{number:04d}"] = np.asarray(leaf)
+        place = None if state is None else replace(self.place)
+        checkpoint.write(self.restart, self.index, place, record)
+        self.written = True
 
     def _on_random_outputs(self, x: Any) -> Any:
         """Adam on random outputs; its end is kept if the whole bound is no worse there."""
@@ -293,6 +360,14 @@ class _Stage:
         run.trace.append(-min(before, after))
         run.signals.append(run.variances / np.asarray(state.kept.noise))
         return end if after <= before else x
+
+
+def _restored(state: Descent, leaves: list[np.ndarray]) -> Descent:
+    """A descent as it was written; ``state`` is one of the same problem."""
+    own, structure = jax.tree.flatten(state)
+    if [(a.shape, a.dtype) for a in own] != [(a.shape, a.dtype) for a in leaves]:
+        raise FileFormatError("the checkpoint is of another problem: delete it, or name another")
+    return jax.tree.unflatten(structure, [jnp.array(leaf) for leaf in leaves])
 
 
 @eqx.filter_jit

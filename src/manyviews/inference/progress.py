@@ -9,6 +9,7 @@ from jaxtyping import Float
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from ..escaping import in_markup
 from .search import Stage
 
 
@@ -16,7 +17,7 @@ class ProgressBar:
     """Bound, gradient, signal-to-noise per view and time left, on one line of the terminal."""
 
     def __init__(self, stages: Sequence[Stage], n_restarts: int, view_names: Sequence[str]):
-        self.names = view_names
+        self.names = [in_markup(name) for name in view_names]
         self.before = np.cumsum([0] + [stage.iterations for stage in stages])
         self.n_restarts = n_restarts
         self.position = (0, 0, 0)

@@ -137,6 +137,8 @@ def without_fields(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
     if not fields or not hasattr(estimator, "search"):
         return params
     search = params.get("search", estimator.search) or Search()
+    if not isinstance(search, Search):
+        raise OptionError(f"search must be a manyviews.Search or None, got {search!r}")
     for name in fields:
         if name not in search.get_params():
             raise OptionError(f"a search has no {name!r}: it has {', '.join(search.get_params())}")

@@ -67,17 +67,19 @@ class FactorAnalysis(LinearTable):
         n_components = self._components(Y)
         floor = NOISE_FLOOR * float(np.nanvar(Y))
         if np.isnan(Y).any():
-            found = expectation_maximisation(
-                [Y], ppca(mean_filled(Y), n_components, NOISE_FLOOR), floor=floor,
-                max_iter=self.max_iter, tol=self.tol,
-            )  # fmt: skip
-            model = found.model
-            info = FitInfo.of_trace(found.trace, found.seconds, found.converged)
+            start = ppca(mean_filled(Y), n_components, NOISE_FLOOR)
+            model, info = self._climb(Y, start, floor)
         else:
             model, info = self._complete(Y, n_components, floor)
         return adopt(self, model.canonical(), [Y], info)
 
-    def _complete(self, Y: np.ndarray, n_components: int, floor: float) -> tuple[Any, Any]:
+    def _climb(self, Y: np.ndarray, start: LinearGaussian, floor: float) -> tuple[Any, FitInfo]:
+        found = expectation_maximisation(
+            [Y], start, floor=floor, max_iter=self.max_iter, tol=self.tol
+        )
+        return found.model, FitInfo.of_trace(found.trace, found.seconds, found.converged)
+
+    def _complete(self, Y: np.ndarray, n_components: int, floor: float) -> tuple[Any, FitInfo]:
         began = time.perf_counter()
         solver = decomposition.FactorAnalysis(
             n_components, tol=self.tol * Y.size, max_iter=self.max_iter, svd_method="lapack"
@@ -85,8 +87,12 @@ class FactorAnalysis(LinearTable):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             solver.fit(Y)
-        unconverged = any(issubclass(w.category, FactorAnalysisWarning) for w in said)
+        converged = not any(issubclass(w.category, FactorAnalysisWarning) for w in said)
         variance = np.maximum(solver.noise_variance_, floor)
         model = LinearGaussian((independent(solver.components_.T, solver.mean_, variance),))
-        trace = [*(float(value) for value in solver.loglike_), float(model.infer([Y])[1].sum())]
-        return model, FitInfo.of_trace(trace, time.perf_counter() - began, not unconverged)
+        if (solver.noise_variance_ < floor).any():  # its maximum is not that with a floor
+            return self._climb(Y, model, floor)
+        trace = [float(value) for value in solver.loglike_]
+        reached = float(model.infer([Y])[1].sum())
+        trace = [*trace[:-1], reached] if converged else [*trace, reached]
+        return model, FitInfo.of_trace(trace, time.perf_counter() - began, converged)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln, multigammaln
+from scipy.stats import wishart
 
 from ..inference.conditional_gaussian import LOG_2PI
 
@@ -28,6 +29,13 @@ class WishartFactor:
         self.log_det_B = np.linalg.slogdet(self.B)[1]
         places = 0.5 * (self.df - np.arange(m))
         self.log_det = float(digamma(places).sum()) + m * np.log(2.0) - self.log_det_B
+
+    def draw_inverse(self, rng: np.random.RandomState) -> Float[np.ndarray, "m m"]:
+        """One A⁻¹ = R G⁻¹ Rᵀ, G ~ Wishart(df, I) and B = RRᵀ, for which B need not be inverted."""
+        m = len(self.B)
+        R = np.linalg.cholesky(self.B[::-1, ::-1])[::-1, ::-1]  # upper triangular
+        G = np.reshape(wishart.rvs(self.df, np.eye(m), random_state=rng), (m, m))
+        return R @ np.linalg.inv(G) @ R.T
 
     def entropy(self) -> float:
         """-E log q."""

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.stats import wishart
 
 from ..inference.conditional_gaussian import LOG_2PI
 from .factors import (
@@ -18,6 +17,11 @@ from .factors import (
 from .hierarchy import ViewPrior
 
 UNUSED_SPREAD = 0.1  # of the first loadings of sticks that no sample has
+
+
+ROUNDING = 1e-6
+"""Share of a view's mean variance that values are taken to be uncertain by, as if rounded. Without
+it, A has no limit in directions in which a view does not vary at all."""
 
 
 class ViewFactors:
@@ -38,6 +42,7 @@ class ViewFactors:
         self.precision_y, self.tau, self.n = np.array(constants.precision), tau, n_sticks
         m, q = loadings.shape[1:]
         self.m, self.q = m, q
+        self.rounding = ROUNDING * float(np.trace(self.cov_y)) / m
         typical = noise.mean(axis=0)
         self.mu, self.A, self.W = [], [], []
         for source in sources:
@@ -65,6 +70,7 @@ class ViewFactors:
         apart = Y - self.mu[t].mean
         scaled = apart @ A
         quadratic = np.sum(scaled * apart, axis=1) + np.sum(A * self.mu[t].covariance)
+        quadratic += self.rounding * np.trace(A)
         log_density = 0.5 * (self.A[t].log_det - self.m * LOG_2PI - quadratic)
         return self.W[t].inner(A), scaled @ self.W[t].mean, log_density
 
@@ -92,6 +98,7 @@ class ViewFactors:
             cross, shift = yx @ W.mean.T, np.outer(left, own.mean)
             S = yy - cross - cross.T + W.outer(xx) - shift - shift.T
             S += n * (np.outer(own.mean, own.mean) + own.covariance)
+            S += n * self.rounding * np.eye(self.m)
             self.A[t] = WishartFactor(n + beta, 0.5 * (S + S.T) + beta * C)
 
     def update_hyper(self) -> None:
@@ -140,8 +147,8 @@ class ViewFactors:
     def draw(self, t: int, rng: np.random.RandomState) -> tuple[Any, Any, Any]:
         """μ, W and Ψ of one stick from their factors."""
         mu = rng.multivariate_normal(self.mu[t].mean, self.mu[t].covariance)
-        A = wishart.rvs(self.A[t].df, np.linalg.inv(self.A[t].B), random_state=rng)
-        return mu, self.W[t].draw(rng), np.linalg.inv(np.reshape(A, (self.m, self.m)))
+        noise = self.A[t].draw_inverse(rng)
+        return mu, self.W[t].draw(rng), noise
 
     def _mean_spread(self) -> Float[np.ndarray, "m m"]:
         apart = np.stack([factor.mean for factor in self.mu]) - self.lam.mean

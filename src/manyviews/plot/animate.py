@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import OptionError
+from ..escaping import in_picture
 from .drawing import draw_images, draw_skeletons, picture_of
 from .style import COLOURS
 from .subject import Subject
@@ -82,7 +83,9 @@ def _film(
                 ax.fill_between(places, y - 2 * spread, y + 2 * spread, alpha=0.2)
             else:
                 ax.bar(places, y, yerr=2 * spread, color=COLOURS[0], ecolor="0.4")
-                ax.set_xticks(places, picture.names, rotation=90 if len(places) > 8 else 0)
+                ax.set_xticks(
+                    places, [*map(in_picture, picture.names)], rotation=90 if len(places) > 8 else 0
+                )
             ax.set_ylim(*limits)
         ax.set_title(titles[i])
         return []

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import OptionError
+from ..escaping import in_picture
 from .style import COLOURS, axes_or_new
 
 if TYPE_CHECKING:
@@ -55,14 +56,15 @@ def predictive_density(
         raise OptionError(f"give views of one sample, not of {len(density)}")
     if len(chosen) == 1:
         ax.plot(lines[0], density[0], color=COLOURS[0])
-        ax.set(xlabel=f"{view}: {chosen[0]}", ylabel="density")
+        ax.set(xlabel=in_picture(f"{view}: {chosen[0]}"), ylabel="density")
         return ax
     values = density[0].reshape(n_points, n_points)
     ax.pcolormesh(*lines, np.sqrt(values), cmap="Blues", shading="auto", zorder=1)
     levels = values.max() * np.array([0.01, 0.1, 0.5])
     if values.max() > 0:
         ax.contour(*lines, values, levels=levels, colors="0.35", linewidths=0.6, zorder=2)
-    ax.set(xlabel=f"{view}: {chosen[0]}", ylabel=f"{view}: {chosen[1]}")
+    names = [in_picture(f"{view}: {column}") for column in chosen]
+    ax.set(xlabel=names[0], ylabel=names[1])
     return ax
 
 

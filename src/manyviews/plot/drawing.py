@@ -8,6 +8,7 @@ from jaxtyping import Float
 from matplotlib import colormaps
 from matplotlib.collections import LineCollection
 
+from ..escaping import in_picture
 from .shapes import Picture, choose_picture, guess_bones
 from .style import COLOURS
 from .subject import Subject
@@ -100,10 +101,10 @@ def draw_columns(
     change = np.ptp(mean, axis=0)
     chosen = np.sort(np.argsort(-change, kind="stable")[:MOST_LINES])
     for colour, d in zip(COLOURS, chosen, strict=False):
-        ax.plot(values, mean[:, d], color=colour, label=picture.names[d])
+        ax.plot(values, mean[:, d], color=colour, label=in_picture(picture.names[d]))
         low, high = mean[:, d] - std[:, d], mean[:, d] + std[:, d]
         ax.fill_between(values, low, high, color=colour, alpha=0.12, linewidth=0)
-    ax.legend(fontsize="x-small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.legend(fontsize="small", frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return ax
 
 

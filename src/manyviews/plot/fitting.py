@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import OptionError
+from ..escaping import in_picture
 from .style import COLOURS, axes_or_new
 from .subject import Subject
 
@@ -28,7 +29,9 @@ def signal_trace(model: Any, ax: Any = None) -> "Axes":
     ax = axes_or_new(ax)
     names = Subject.of(model).names
     for k, values in enumerate(trace.T[: len(COLOURS)]):
-        ax.semilogy(np.arange(1, len(trace) + 1), values, color=COLOURS[k], label=names[k])
+        ax.semilogy(
+            np.arange(1, len(trace) + 1), values, color=COLOURS[k], label=in_picture(names[k])
+        )
     ax.axhline(10.0, color="0.5", linestyle=":", linewidth=1)
     if len(names) > 1:
         more = f" (first {len(COLOURS)} views)" if len(names) > len(COLOURS) else ""

@@ -1,12 +1,15 @@
 """The latent space as a scatter plot over its predictive uncertainty."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Int
+from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import ArrayLike
 
+from ..escaping import in_picture
 from .style import COLOURS, axes_or_new
 
 if TYPE_CHECKING:
@@ -15,6 +18,16 @@ if TYPE_CHECKING:
 GRID = 40
 MANY = 2000  # points; more are drawn as pixels, also into vector files
 MOST_KINDS = 30  # classes with a colour and marker of their own
+ROWS = 15  # of one column of a legend
+FOG = LinearSegmentedColormap.from_list("fog", [(0.5, 0.54, 0.6, 0.0), (0.5, 0.54, 0.6, 0.5)])
+
+
+class Group(NamedTuple):
+    """Samples that are drawn alike: which, what they are called, and how."""
+
+    rows: Int[np.ndarray, " n"]
+    label: str | None
+    style: dict[str, Any]
 
 
 def latent_map(
@@ -23,6 +36,7 @@ def latent_map(
     dimensions: tuple[int, int] | None = None,
     ax: Any = None,
     background: bool = True,
+    title: str | None = None,
 ) -> "Axes":
     """Scatter the training points in two latent dimensions.
 
@@ -35,7 +49,9 @@ def latent_map(
     dimensions : pair of int, optional
         Default: the two of the largest relevance (for any view).
     background : bool, default=True
-        Shade by the standard deviation of the data predicted there: dark is well known.
+        Shade by the standard deviation of the data predicted there: the darker, the less sure.
+    title : str, optional
+        Of the legend. Default: the name of ``labels`` if it is a Series.
     """
     ax = axes_or_new(ax)
     relevance = np.atleast_2d(np.asarray(model.relevance_)).max(axis=0)
@@ -46,50 +62,72 @@ def latent_map(
     X = model.latent_mean_[:, [i, j]]
     if background:
         _shade(model, X, dimensions, ax)
-    _points(X, model.latent_std_[:, [i, j]], labels, ax)
-    ax.set_xlabel(f"latent dimension {i}  (relevance {relevance[i]:.2g})")
-    ax.set_ylabel(f"latent dimension {j}  (relevance {relevance[j]:.2g})")
+    named = title or getattr(labels, "name", None)
+    _points(
+        X, model.latent_std_[:, [i, j]], labels, ax, None if named is None else in_picture(named)
+    )
+    names = [in_picture(name) for name in model.dimension_labels()]
+    ax.set_xlabel(f"latent dimension {names[i]}  (relevance {relevance[i]:.2g})")
+    ax.set_ylabel(f"latent dimension {names[j]}  (relevance {relevance[j]:.2g})")
     ax.set_title("latent space")
     return ax
 
 
+def sample_groups(labels: ArrayLike | Sequence[Any] | None, n_samples: int) -> list[Group]:
+    """The samples in groups that are drawn alike, in the order in which they are drawn.
+
+    Each is a collection of the axes whose ``gid`` is ``samples-0``, ``samples-1``, ….
+    """
+    everyone = np.arange(n_samples)
+    if labels is None:
+        return [Group(everyone, None, {"s": 14, "color": COLOURS[0]})]
+    values = np.asarray(labels)
+    if values.dtype.kind == "f" or (values.dtype.kind in "iu" and len(np.unique(values)) > 20):
+        return [Group(everyone, None, {"s": 14, "c": values, "cmap": "viridis"})]
+    kinds = sorted(pd.Series(values).dropna().unique(), key=str)
+    groups = []
+    for k, value in enumerate(kinds[:MOST_KINDS]):
+        style = {
+            "s": 16,
+            "color": COLOURS[k % len(COLOURS)],
+            "marker": "osD^v"[k // len(COLOURS) % 5],
+            "edgecolors": "white",
+            "linewidths": 0.3,
+        }
+        groups.append(Group(np.flatnonzero(values == value), in_picture(value), style))
+    rest = np.setdiff1d(everyone, np.concatenate([everyone[:0], *(g.rows for g in groups)]))
+    if len(rest):
+        more = len(kinds) - MOST_KINDS
+        label = f"{more} more" if more > 0 else "no label"
+        groups.append(Group(rest, label, {"s": 8, "color": "0.6"}))
+    return groups
+
+
 def _points(
-    X: np.ndarray, std: np.ndarray, labels: ArrayLike | Sequence[Any] | None, ax: Any
+    X: np.ndarray,
+    std: np.ndarray,
+    labels: ArrayLike | Sequence[Any] | None,
+    ax: Any,
+    title: str | None,
 ) -> None:
     many = len(X) > MANY
     ax.errorbar(
         X[:, 0], X[:, 1], xerr=std[:, 0], yerr=std[:, 1],
-        fmt="none", ecolor="0.4", elinewidth=0.4, alpha=0.35, zorder=2, rasterized=many,
+        fmt="none", ecolor="0.5", elinewidth=0.4, alpha=0.3, zorder=2, rasterized=many,
     )  # fmt: skip
-    if labels is None:
-        ax.scatter(X[:, 0], X[:, 1], s=12, color=COLOURS[0], zorder=3, rasterized=many)
-        return
-    values = np.asarray(labels)
-    if values.dtype.kind == "f" or (values.dtype.kind in "iu" and len(np.unique(values)) > 20):
-        style = {"s": 12, "cmap": "viridis", "zorder": 3, "rasterized": many}
-        drawn = ax.scatter(X[:, 0], X[:, 1], c=values, **style)
-        ax.figure.colorbar(drawn, ax=ax)
-        return
-    kinds = pd.Series(values).dropna().unique()
-    for k, value in enumerate(sorted(kinds, key=str)[:MOST_KINDS]):
-        here = values == value
-        colour = COLOURS[k % len(COLOURS)]
-        marker = "osD^v"[k // len(COLOURS) % 5]
-        style = {
-            "s": 14,
-            "color": colour,
-            "marker": marker,
-            "edgecolors": "white",
-            "linewidths": 0.3,
-            "rasterized": many,
-        }
-        ax.scatter(X[here, 0], X[here, 1], label=str(value), zorder=3, **style)
-    if len(kinds) > MOST_KINDS:
-        rest = ~np.isin(values.astype(str), [str(k) for k in sorted(kinds, key=str)[:MOST_KINDS]])
-        ax.scatter(
-            X[rest, 0], X[rest, 1], s=8, color="0.6", label=f"{len(kinds) - MOST_KINDS} more"
-        )
-    ax.legend(fontsize="small", framealpha=0.6)
+    groups = sample_groups(labels, len(X))
+    for k, (rows, label, style) in enumerate(groups):
+        drawn = ax.scatter(
+            X[rows, 0], X[rows, 1], label=label, zorder=3, rasterized=many, gid=f"samples-{k}",
+            **style,
+        )  # fmt: skip
+        if "cmap" in style:
+            ax.figure.colorbar(drawn, ax=ax, label=title or "")
+    if any(group.label is not None for group in groups):
+        ax.legend(
+            title=title, fontsize="small", frameon=False, loc="upper left",
+            bbox_to_anchor=(1.0, 1.0), ncols=1 + (len(groups) - 1) // ROWS, handletextpad=0.3,
+        )  # fmt: skip
 
 
 def _shade(model: Any, X: np.ndarray, dimensions: tuple[int, int], ax: Any) -> None:
@@ -103,8 +141,8 @@ def _shade(model: Any, X: np.ndarray, dimensions: tuple[int, int], ax: Any) -> N
     spread = _uncertainty(model, grid).reshape(GRID, GRID)
     extent = (first[0], first[-1], second[0], second[-1])
     ax.imshow(
-        np.log(spread), extent=extent, origin="lower", aspect="auto", cmap="Greys_r",
-        alpha=0.5, interpolation="bilinear", zorder=1,
+        np.log(spread), extent=extent, origin="lower", aspect="auto", cmap=FOG,
+        interpolation="bilinear", zorder=1,
     )  # fmt: skip
     ax.set(xlim=extent[:2], ylim=extent[2:], autoscale_on=False)
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.colors import LinearSegmentedColormap, to_rgb
 
+from ..escaping import in_picture
 from .style import COLOURS, axes_or_new
 from .subject import Subject
 
@@ -29,7 +30,7 @@ def data_overview(model: Any, ax: Any = None) -> "Axes":
         ax.imshow(band, extent=extent, aspect="auto", interpolation="nearest")
         missing = 1.0 - known.mean()
         lacking = f", {missing:.1%} missing" if missing else ""
-        labels.append(f"{name}\n{table.shape[1]} columns{lacking}")
+        labels.append(f"{in_picture(name)}\n{table.shape[1]} columns{lacking}")
     ax.set_xlim(0, len(table))
     ax.set_ylim(len(labels) - 0.5, -0.5)
     ax.set_yticks(range(len(labels)), labels)

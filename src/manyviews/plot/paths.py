@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import OptionError
+from ..escaping import in_picture
 from .style import COLOURS, axes_or_new
 
 if TYPE_CHECKING:
@@ -51,13 +52,14 @@ def latent_paths(
     times = np.linspace(own.min(), end, POINTS)
     mean, std = model.forecast_latent(times, sequence)
     ax = axes_or_new(ax)
+    names = [in_picture(name) for name in model.dimension_labels()]
     for colour, d in zip(COLOURS, dimensions, strict=False):
-        ax.plot(times, mean[:, d], color=colour, label=f"dimension {d}")
+        ax.plot(times, mean[:, d], color=colour, label=f"dimension {names[d]}")
         low, high = mean[:, d] - 2.0 * std[:, d], mean[:, d] + 2.0 * std[:, d]
         ax.fill_between(times, low, high, color=colour, alpha=0.2, linewidth=0)
     if ahead > 0:
         ax.axvline(own.max(), color="0.5", linestyle=":", linewidth=1)
     ax.set(xlabel="time", ylabel="latent value")
-    ax.set_title("latent paths" if sequence is None else f"latent paths of {sequence}")
+    ax.set_title("latent paths" if sequence is None else in_picture(f"latent paths of {sequence}"))
     ax.legend(frameon=False)
     return ax

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
+from ..escaping import in_picture
 from .style import COLOURS, axes_or_new
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def calibration(
     levels = np.linspace(0.05, 0.95, 19)
     inside = [coverage(truth, mean, std, level) for level in levels]
     ax.plot([0, 1], [0, 1], color="0.5", linewidth=1)
-    ax.plot(levels, inside, ".-", color=colour, label=label)
+    ax.plot(levels, inside, ".-", color=colour, label=label and in_picture(label))
     ax.set(xlabel="nominal level", ylabel="share inside", xlim=(0, 1), ylim=(0, 1))
     return ax
 

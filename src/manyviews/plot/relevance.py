@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ..escaping import in_picture
 from .style import COLOURS, axes_or_new
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def relevance_bars(model: Any, ax: Any = None, threshold: float = 5e-3) -> "Axes
         offset = (k - (n_views - 1) / 2) * width
         ax.bar(places + offset, heights, width, color=colours)
         if n_views > 1:
-            ax.bar(0, 0, color=COLOURS[k % len(COLOURS)], label=str(view))
+            ax.bar(0, 0, color=COLOURS[k % len(COLOURS)], label=in_picture(view))
     ax.axhline(threshold, color="0.3", linestyle="--", linewidth=0.8, label="active above")
     ax.set_yscale("log")
     ax.set_ylim(SMALLEST, 2.0)
@@ -47,8 +48,10 @@ def relevance_map(table: pd.DataFrame, ax: Any = None, label: str = "relevance")
     ax = axes_or_new(ax)
     values = np.clip(table.to_numpy(float), 0.0, 1.0)
     image = ax.imshow(values, cmap="viridis", vmin=0.0, vmax=1.0, aspect="auto")
-    ax.set_xticks(range(table.shape[1]), [str(c) for c in table.columns])
-    ax.set_yticks(range(table.shape[0]), [str(i) for i in table.index])
+    columns = [in_picture(c) for c in table.columns]
+    turned = {"rotation": 35, "ha": "right"} if max(map(len, columns), default=0) > 6 else {}
+    ax.set_xticks(range(table.shape[1]), columns, **turned)
+    ax.set_yticks(range(table.shape[0]), [in_picture(i) for i in table.index])
     ax.set_xlabel("latent dimension")
     if values.size <= 200:
         for i, j in np.ndindex(*values.shape):

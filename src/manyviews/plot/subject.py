@@ -40,7 +40,12 @@ class Subject:
             if isinstance(relevance, pd.DataFrame)
             else pd.DataFrame(np.atleast_2d(relevance), index=["X"])
         )
-        self._sensitivities: dict[str, pd.DataFrame] = {}
+        self._sensitivities: dict[tuple[str, bool], pd.DataFrame] = {}
+
+    @property
+    def labels(self) -> list[str]:
+        """The numbers of the dimensions, with their names."""
+        return self.model.dimension_labels()
 
     @property
     def walkable(self) -> bool:
@@ -86,12 +91,12 @@ class Subject:
         found = self.model.variance_explained(kind)
         return found.to_frame("X").T if isinstance(found, pd.Series) else found
 
-    def sensitivity(self, view: str) -> pd.DataFrame:
+    def sensitivity(self, view: str, signed: bool = False) -> pd.DataFrame:
         """Columns x dimensions of a view."""
-        if view not in self._sensitivities:
-            found = self.model.sensitivity() if self.single else self.model.sensitivity(view)
-            self._sensitivities[view] = found
-        return self._sensitivities[view]
+        if (view, signed) not in self._sensitivities:
+            asked = () if self.single else (view,)
+            self._sensitivities[view, signed] = self.model.sensitivity(*asked, signed=signed)
+        return self._sensitivities[view, signed]
 
     def generate(
         self, X: Float[np.ndarray, "n Q"], view: str, latent_std: Any = None

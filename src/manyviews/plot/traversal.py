@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..escaping import in_picture
 from .drawing import draw_columns, draw_curves, draw_images, draw_skeletons, picture_of
 from .style import axes_or_new
 from .subject import Subject
@@ -50,8 +51,9 @@ def traversal(
         centre = np.nan_to_num(np.nanmean(subject.tables[view].to_numpy(), axis=0))
         spread = subject.spread(view)
         draw_columns((mean - centre) / spread, std / spread, picture, values, ax)
-        ax.set(xlabel=f"latent dimension {dimension}", ylabel="standard deviations")
-    ax.set_title(f"{view} along dimension {dimension}" if not subject.single else
+        along = in_picture(f"latent dimension {subject.labels[dimension]}")
+        ax.set(xlabel=along, ylabel="standard deviations")
+    ax.set_title(in_picture(f"{view} along dimension {dimension}") if not subject.single else
                  f"along dimension {dimension}")  # fmt: skip
     return ax
 

@@ -3,20 +3,20 @@
 import os
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
-from ..errors import DataError
+from ..checking import check
+from ..fitted.associations import aligned_metadata
 from ..plot.subject import Subject
+from ..storage import write_text
 from . import sections as part
 from .assess import Assessment, assess
 from .concerns import concerns
-from .findings import findings
+from .findings import findings, stability_of
 from .page import page
+from .side_by_side import write_comparison
 
-__all__ = ["Assessment", "assess", "write_report"]
+__all__ = ["Assessment", "assess", "write_comparison", "write_report"]
 
 
 def write_report(
@@ -31,6 +31,7 @@ def write_report(
     shapes: Mapping[str, str] | None = None,
     messages: Sequence[str] = (),
     facts: Mapping[str, str] | None = None,
+    stability: bool = True,
 ) -> list[Assessment]:
     """Write what a fitted model has found to one HTML file; return the held-out assessments.
 
@@ -51,13 +52,17 @@ def write_report(
         Warnings of the fit, to be shown among the concerns.
     facts : dict, optional
         Lines for the section on how the report was made.
+    stability : bool, default=True
+        Whether to find out how sure the number of shared dimensions is; see
+        `MRD.stability`.
     """
     subject = Subject(model)
     shapes = dict(shapes or {})
     for name in shapes:
         subject.check_view(name)
-    coloured = _metadata(metadata, model.samples_)
+    coloured = {} if metadata is None else aligned_metadata(metadata, model.samples_)
     assessments = [] if held_out is None else assess(model, held_out, times, sequences)
+    sure = stability_of(model) if stability else None
     name = type(model).__name__
     n = len(subject.names)
     what = "one table" if n == 1 else f"{n} views ({', '.join(subject.names[:8])}{', …' * (n > 8)})"
@@ -65,37 +70,18 @@ def write_report(
     content = page(
         title or ("Report on one table" if n == 1 else f"What {n} views share"),
         f"{name} of {what}, {len(subject.latent)} samples",
-        part.findings_section(findings(subject, assessments)),
+        part.findings_section(findings(subject, assessments, sure)),
         part.concerns_section(concerns(subject, assessments, messages)),
+        part.look_section(check(subject.tables)),
         part.data_section(subject),
         part.relevance_section(subject),
         part.latent_section(subject, coloured),
+        part.associations_section(subject, coloured),
         part.dimensions_section(subject, shapes),
         part.time_section(subject),
         part.prediction_section(subject, assessments, shapes),
         part.fit_section(subject),
         part.options_section(model, made),
     )
-    Path(path).write_text(content, encoding="utf-8")
+    write_text(path, content)
     return assessments
-
-
-def _metadata(given: Any, samples: Sequence[Any]) -> dict[str, Any]:
-    """Columns of metadata, one value per training sample."""
-    if given is None:
-        return {}
-    if isinstance(given, pd.Series):
-        given = given.to_frame(given.name or "label")
-    if isinstance(given, pd.DataFrame):
-        if set(samples) <= set(given.index):
-            given = given.loc[list(samples)]
-        elif len(given) != len(samples):
-            absent = next(s for s in samples if s not in set(given.index))
-            raise DataError(f"the metadata lack sample {absent!r}")
-    columns = {str(name): given[name] for name in given}
-    for name, values in columns.items():
-        if len(values) != len(samples):
-            raise DataError(
-                f"metadata column {name!r} has {len(values)} values for {len(samples)} samples"
-            )
-    return columns

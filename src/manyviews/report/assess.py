@@ -50,6 +50,11 @@ class Assessment:
         """Root mean square error in units of the scale."""
         return float(np.sqrt(np.nanmean(((self.truth - prediction) / self.scale) ** 2)))
 
+    def squared_errors(self, prediction: Float[np.ndarray, "*N D"]) -> Float[np.ndarray, " n"]:
+        """Mean square error of every sample with a value, in units of the scale."""
+        known = ~np.isnan(self.truth).all(axis=1)
+        return np.nanmean(((self.truth - prediction) / self.scale)[known] ** 2, axis=1)
+
     def explained_by_column(self, prediction: Float[np.ndarray, "*N D"]) -> Float[np.ndarray, " D"]:
         """R² of every column: 1 - Σ (y - prediction)² / Σ (y - mean of these y)².
 

@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..fitted.sentences import share
 from ..inference.diagnostics import LOW_SIGNAL
 from ..plot.subject import Subject
 from .assess import LEVEL, Assessment
-from .findings import share
 
 FEW_SAMPLES = 50
 BOUNDS_APART = 0.01  # nats per observed value; restarts that end further apart disagree
@@ -50,26 +50,6 @@ def _of_data(subject: Subject) -> list[Concern]:
                 "suggestions; fit again with other seeds and see what stays.",
             )
         )
-    for name, table in subject.tables.items():
-        spread = table.std(skipna=True)
-        constant = list(table.columns[(spread == 0).to_numpy()])
-        if constant:
-            found.append(
-                Concern(
-                    f"{len(constant)} columns of {name} are constant (e.g. {constant[0]}).",
-                    "They tell the model nothing; leave them out.",
-                )
-            )
-        varying = spread[spread > 0]
-        if len(varying) > 1 and varying.max() > 100 * varying.median():
-            widest = varying.idxmax()
-            found.append(
-                Concern(
-                    f"Column {widest} of {name} varies more than 100 times as much as the "
-                    "median column and dominates it.",
-                    "Use scaling='column' (or take logarithms) unless that is meant.",
-                )
-            )
     return found
 
 

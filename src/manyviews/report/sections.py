@@ -1,13 +1,16 @@
 """The sections of a report, each a function from a model to HTML."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ..checking import Check
+from ..escaping import in_html, in_picture
+from ..fitted.sentences import count_of
 from ..plot import (
+    association_map,
     bound_trace,
     calibration,
     data_overview,
@@ -15,21 +18,26 @@ from ..plot import (
     latent_paths,
     predicted_against_true,
     relevance_map,
+    rival_errors,
     signal_trace,
     top_features,
     traversal,
 )
 from ..plot.drawing import draw_images, picture_of
+from ..plot.latent import MANY, Group, sample_groups
 from ..plot.style import COLOURS
 from ..plot.subject import Subject
 from ..plot.traversal import grey_limits
 from .assess import Assessment
 from .concerns import Concern
-from .page import details, drawing, items, section, table
+from .page import details, drawing, facts_list, items, section, table
 
 MOST_DIMENSIONS = 8  # drawn one by one
 MOST_VIEWS = 6
 MOST_LABELS = 6  # metadata columns drawn
+MOST_ASSOCIATIONS = 40  # in numbers, the least likely by chance first
+LEGEND_ROWS = 15
+ROUNDING = 1e-9  # smaller figures are what scaling and its undoing left
 STEPS = 9  # of a walk
 EXAMPLES = 12  # of predicted images
 
@@ -59,14 +67,51 @@ def data_section(subject: Subject) -> str:
     return section("The data", picture)
 
 
+def look_section(found: Check) -> str:
+    """The look before the fit: what there is, and what is odd about it."""
+    shown = found.table.drop(columns=[c for c in found.table if not _told(found.table[c])])
+    figures = shown.T.map(_figure)
+    parts = [table(figures)]
+    if len(found.overlap) > 2:
+        parts.append(details("Samples in common", table(found.overlap)))
+    entries = []
+    for concern in found.concerns:
+        where = "" if concern.view is None else f" {in_html(concern.view)}:"
+        more = " ".join(part for part in (concern.done, concern.advice) if part)
+        entries.append(
+            f"<b>{in_html(concern.severity)}</b>{where} {_text(concern.what)} "
+            f"<span class='advice'>{_text(more)}</span>"
+        )
+    first = [e for e, c in zip(entries, found.concerns, strict=True) if c.severity != "note"]
+    rest = [e for e, c in zip(entries, found.concerns, strict=True) if c.severity == "note"]
+    parts += [items(first, "notes")] if first else []
+    parts += [details(count_of(len(rest), "note"), items(rest, "notes"))] if rest else []
+    lead = "The tables as the model took them: what there is, what is odd, what was done about it."
+    return section("A look at the data", *parts, lead=lead)
+
+
+def _figure(x: Any) -> str:
+    if not isinstance(x, float):
+        return str(x)
+    return f"{0.0 if abs(x) < ROUNDING else x:.4g}"
+
+
+def _told(column: pd.Series) -> bool:
+    """Whether a figure is worth a line: counts that are zero everywhere are not."""
+    return not bool((column == 0).all()) if pd.api.types.is_numeric_dtype(column) else True
+
+
 def relevance_section(subject: Subject) -> str:
     """Which view uses which dimension, and how much of it that explains."""
-    wide = max(4.5, 1.8 + 0.42 * subject.latent.shape[1])
-    size = (min(wide, 11.0), 1.5 + 0.32 * len(subject.names))
-    explained = subject.explained()
+    names = dict(enumerate(subject.labels))
+    longest = max(map(len, names.values()))
+    wide = max(5.2, 2.2 + 0.46 * subject.latent.shape[1])
+    size = (min(wide, 11.0), 1.5 + 0.36 * len(subject.names) + (0.4 if longest > 6 else 0.0))
+    explained = subject.explained().rename(columns=names)
+    weights = subject.relevance.rename(columns=names)
     maps = [
         drawing(
-            lambda figure: relevance_map(subject.relevance, figure.subplots()),
+            lambda figure: relevance_map(weights, figure.subplots()),
             "Relevance: the weight of every dimension, the largest of a view being one",
             size,
         ),
@@ -77,17 +122,30 @@ def relevance_section(subject: Subject) -> str:
             size,
         ),
     ]
-    alone = subject.explained("alone")
+    alone = subject.explained("alone").rename(columns=names)
+    shares = "" if subject.single or not subject.walkable else _shares(subject)
     tables = details(
         "The same in numbers",
         "<h3>Relevance</h3>",
-        table(subject.relevance, dict.fromkeys(map(str, subject.relevance), ".3f")),
+        table(weights, dict.fromkeys(map(str, weights), ".3f")),
         "<h3>Variance explained (lost without the dimension)</h3>",
         table(explained, dict.fromkeys(map(str, explained), ".3f")),
         "<h3>Variance explained (by the dimension alone)</h3>",
         table(alone, dict.fromkeys(map(str, alone), ".3f")),
     )
-    return section("Who uses what", f"<div class='row'>{''.join(maps)}</div>", tables)
+    return section("Who uses what", f"<div class='row'>{''.join(maps)}</div>", shares, tables)
+
+
+def _shares(subject: Subject) -> str:
+    """How each view's variance divides between what is shared and what is its own."""
+    found = subject.model.variance_divided()
+    kept = found[[c for c in found if (found[c] != 0).any() or c == "total"]]
+    words = (
+        "Shares of each view's variance by who uses the dimensions. They add up: what dimensions "
+        "explain only together is divided equally between them."
+    )
+    numbers = table(kept, dict.fromkeys(map(str, kept), ".0%"))
+    return f"<h3>Shared and private</h3><p class='lead'>{words}</p>{numbers}"
 
 
 def latent_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
@@ -103,18 +161,63 @@ def latent_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
     ]
     colourings: list[tuple[str, Any]] = [("", None)]
     if metadata:
-        colourings = [(f", coloured by {name}", values) for name, values in metadata.items()]
-    pictures = [
-        drawing(
-            lambda figure, p=pair, v=values: latent_map(subject.model, v, p, figure.subplots()),
-            f"Dimensions {pair[0]} and {pair[1]}{name}; bars are one standard deviation, "
-            "darker ground is where the model knows its data well",
-            (5.4, 4.6),
-        )
-        for name, values in colourings[:MOST_LABELS]
-        for pair in pairs
-    ]
-    return section("The latent space", f"<div class='row'>{''.join(pictures)}</div>")
+        colourings = list(metadata.items())
+    samples = [str(sample) for sample in subject.model.samples_]
+    names, pictures = subject.labels, []
+    for title, values in colourings[:MOST_LABELS]:
+        groups = sample_groups(values, len(samples))
+        legend = 0.9 * (1 + (len(groups) - 1) // LEGEND_ROWS) if title else 0.0
+        for pair in pairs:
+            pictures.append(
+                drawing(
+                    lambda figure, p=pair, v=values, t=title: latent_map(
+                        subject.model, v, p, figure.subplots(), title=t or None
+                    ),
+                    f"Dimensions {names[pair[0]]} and {names[pair[1]]}"
+                    f"{f', coloured by {title}' if title else ''}; bars are one standard "
+                    "deviation, and the ground is shaded where the model is unsure of the data",
+                    (5.1 + legend, 4.6),
+                    hover=_named(samples, values, groups),
+                )
+            )
+    lead = "Point at a sample to see its name." if len(samples) <= MANY else ""
+    return section("The latent space", f"<div class='row'>{''.join(pictures)}</div>", lead=lead)
+
+
+def _named(samples: Sequence[str], values: Any, groups: Sequence[Group]) -> dict[str, list[str]]:
+    """The name of every sample, and what it is coloured by, group by group."""
+    texts = list(samples)
+    if values is not None:
+        texts = [f"{name}: {v}" for name, v in zip(samples, np.asarray(values), strict=True)]
+    return {f"samples-{k}": [texts[row] for row in g.rows] for k, g in enumerate(groups)}
+
+
+def associations_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
+    """Which dimensions go with what is known of the samples."""
+    if not metadata or not subject.walkable:
+        return ""
+    found = subject.model.associations(metadata)
+    names = subject.labels
+    dimensions = subject.active() or [0]
+    size = (
+        min(max(5.2, 2.6 + 0.55 * len(dimensions)), 11.0),
+        1.3 + 0.36 * len(metadata) + (0.4 if max(len(names[d]) for d in dimensions) > 6 else 0.0),
+    )
+    picture = drawing(
+        lambda figure: association_map(subject, metadata, figure.subplots()),
+        "Correlation of metadata with dimensions (of several categories: the correlation ratio, "
+        "without a sign); a star marks an adjusted p-value below 0.05",
+        size,
+    )
+    found = found.assign(dimension=[names[d] for d in found["dimension"]])
+    found = found.sort_values("p_value", kind="stable").head(MOST_ASSOCIATIONS)
+    formats = {"association": ".2f", "p_value": ".2g", "adjusted_p_value": ".2g"}
+    numbers = table(found.set_index("variable"), formats)
+    lead = (
+        "p-values are adjusted for the false discovery rate over all dimensions and variables "
+        "(Benjamini and Hochberg). They take samples as independent."
+    )
+    return section("Dimensions and metadata", picture, details("In numbers", numbers), lead=lead)
 
 
 def dimensions_section(subject: Subject, shapes: Mapping[str, str]) -> str:
@@ -130,7 +233,7 @@ def dimensions_section(subject: Subject, shapes: Mapping[str, str]) -> str:
             for view in users[:MOST_VIEWS]
             for picture in _dimension_pictures(subject, dimension, view, shapes.get(view))
         ]
-        heading = f"<h3>Dimension {dimension}{escape(who)}</h3>"
+        heading = f"<h3>Dimension {in_html(subject.labels[dimension])}{in_html(who)}</h3>"
         parts.append(f"{heading}<div class='row'>{''.join(pictures)}</div>")
     more = len(subject.active()) - MOST_DIMENSIONS
     lead = f"The {MOST_DIMENSIONS} most relevant; {more} more are in use." if more > 0 else ""
@@ -143,23 +246,30 @@ def _dimension_pictures(
     """A walk along a dimension and the columns it moves, sized by what is drawn."""
     name = "" if subject.single else f" of {view}"
     picture = picture_of(subject, view, shape)
-    height = 2.6
+    height = 2.9
     if picture.kind == "image":
         height = 0.45 + 6.4 / STEPS * min(picture.shape[0] / picture.shape[1], 3.0)
+    label = subject.labels[dimension]
+    moved = f"How far pixels{name} move with dimension {label}"
+    if picture.kind != "image":
+        moved = (
+            f"Columns{name} that move most with dimension {label}; bars to the left: they fall; "
+            "pale bars: they go up and down"
+        )
     return [
         drawing(
             lambda figure: traversal(
                 subject, dimension, view, picture, steps=STEPS, ax=figure.subplots()
             ),
-            f"A walk along dimension {dimension}{name}, the other dimensions held",
-            (6.4, height),
+            f"A walk along dimension {label}{name}, the other dimensions held",
+            (8.0, height * 1.25) if picture.kind == "image" else (6.4, height * 1.1),
         ),
         drawing(
             lambda figure: top_features(
                 subject, dimension, view, shape=picture, ax=figure.subplots()
             ),
-            f"Columns{name} that move most with dimension {dimension}",
-            (4.4, min(max(height, 1.6), 2.6)),
+            moved,
+            (2.9, 1.9) if picture.kind == "image" else (4.8, min(max(height, 1.9), 2.9)),
         ),
     ]
 
@@ -177,7 +287,7 @@ def prediction_section(
 
     def scatter(figure: Any, a: Assessment, colour: str) -> None:
         truth, mean = (a.truth - a.centre) / a.scale, (a.mean - a.centre) / a.scale
-        predicted_against_true(truth, mean, figure.subplots(), colour).set_title(a.view)
+        predicted_against_true(truth, mean, figure.subplots(), colour).set_title(in_picture(a.view))
 
     def reliability(figure: Any) -> None:
         ax = figure.subplots()
@@ -185,11 +295,28 @@ def prediction_section(
             calibration(a.truth, a.mean, a.std, ax, a.view, colour)
         ax.legend(frameon=False, fontsize="small")
 
+    kind = type(subject.model).__name__
+    errors = {
+        a.view: {
+            "training mean": a.squared_errors(a.centre),
+            "ridge": a.squared_errors(a.linear),
+            kind: a.squared_errors(a.mean),
+        }
+        for a in shown
+    }
     pictures = [
+        drawing(
+            lambda figure: rival_errors(errors, figure.subplots()),
+            "Mean squared error of the model and its rivals, in squared standard deviations, "
+            "± one standard error over the samples",
+            (4.2 + 0.9 * len(shown), 4.2),
+        )
+    ]
+    pictures += [
         drawing(
             lambda figure, a=a, c=colour: scatter(figure, a, c),
             f"{a.view} from {a.given}: observed against predicted, in standard deviations",
-            (4.0, 3.6),
+            (4.8, 4.2),
         )
         for a, colour in zip(shown, COLOURS, strict=False)
     ]
@@ -198,7 +325,7 @@ def prediction_section(
             reliability,
             "Share of the true values inside the intervals of every level: on the diagonal they "
             "are honest, below it too narrow",
-            (4.0, 3.6),
+            (4.8, 4.2),
         )
     )
     lead = (
@@ -210,7 +337,13 @@ def prediction_section(
     )
     row = f"<div class='row'>{''.join(pictures)}</div>"
     examples = "".join(_examples(subject, a, shapes) for a in shown)
-    return section("Prediction of data held out", table(numbers, formats), row, examples, lead=lead)
+    columns = [str(c) for c in numbers]
+    measures = pd.DataFrame(
+        {a.view: [format(a.summary()[c], formats[c]) for c in columns] for a in assessments},
+        index=columns,
+    )
+    shown_numbers = table(measures if len(numbers) <= MOST_VIEWS else numbers, formats)
+    return section("Prediction of data held out", shown_numbers, row, examples, lead=lead)
 
 
 def _format(column: str) -> str:
@@ -311,10 +444,4 @@ def options_section(model: Any, facts: Mapping[str, str]) -> str:
 
 def _text(sentence: str) -> str:
     """Escaped, numbers not torn from their per cent."""
-    return escape(sentence).replace(" %", "&nbsp;%")
-
-
-def facts_list(facts: Mapping[str, str]) -> str:
-    """Names and values."""
-    pairs = (f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in facts.items())
-    return f"<dl>{''.join(pairs)}</dl>"
+    return in_html(sentence).replace(" %", "&nbsp;%")

@@ -1,29 +1,36 @@
 """What both shells share: an engine, random numbers, units, times, files."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any, Self
 
+import jax
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from .._runtime import refuse_fork, stranded
 from ..data import Scaling, When
 from ..errors import DataError, OptionError
 from ..fitted import Engine, Positions, Tables
 from ..fitted.adjustment import Adjustment
+from ..fitted.associations import aligned_metadata, associations
 from ..fitted.engine import Spread
 from ..fitted.segmentation import ACTIVE_THRESHOLD
+from ..fitted.stability import Stability
+from ..fitted.summary import Summary, summarise
 from ..inference.diagnostics import FitInfo
 from ..inference.search import Search, with_fields, without_fields
 from ..io import write
-from ..options import Options, check_options
+from ..options import Options, check_options, count
 from .times import forecast_times, read_times
 
 MIN_SAMPLES = 3
+DRAWS = count()
 LARGEST_BLOCK = 20_000_000  # numbers in one temporary array
 LARGEST_COVARIANCE = 5_000  # columns; beyond, one row's covariance takes 200 MB
 
@@ -42,6 +49,8 @@ class FittedModel(BaseEstimator):
     when_: When | None = None
     search: Search | None
     random_state: Any = None
+    samples_: list[Any]
+    dimension_names_: list[str] | None = None
 
     @property
     def _scalings(self) -> tuple[Scaling, ...]:
@@ -87,6 +96,96 @@ class FittedModel(BaseEstimator):
         check_is_fitted(self, "engine_")
         return int((self.engine_.relevance > ACTIVE_THRESHOLD).any(axis=0).sum())
 
+    # ------------------------------------------------------------------ what it has found
+
+    def summary(self, stability: bool = True) -> Summary:
+        """The findings in sentences, and a table of the variance explained.
+
+        Print it, or let a notebook show it.
+
+        Parameters
+        ----------
+        stability : bool, default=True
+            Whether to find out how sure the number of shared dimensions is, which takes a while
+            the first time; see `MRD.stability`.
+        """
+        check_is_fitted(self, "engine_")
+        return summarise(self, self._stability() if stability else self._known_stability())
+
+    def name_dimensions(self, names: Mapping[int, Any] | Sequence[Any]) -> Self:
+        """Give latent dimensions names, by number or in order; "" takes one away.
+
+        Names appear in summaries, reports, pictures and the explorer, and are saved with the
+        model. A new fit forgets them.
+        """
+        check_is_fitted(self, "engine_")
+        n = self.engine_.relevance.shape[1]
+        given = names if isinstance(names, Mapping) else dict(enumerate(names))
+        kept = list(self.dimension_names_ or [""] * n)
+        for dimension, name in given.items():
+            if not 0 <= dimension < n:
+                raise OptionError(f"dimensions go from 0 to {n - 1}: {dimension} cannot be named")
+            if not isinstance(name, str):
+                raise OptionError(f"the name of dimension {dimension} must be text, got {name!r}")
+            kept[dimension] = name
+        self.dimension_names_ = kept
+        return self
+
+    def dimension_labels(self) -> list[str]:
+        """The number of every dimension, with its name if it has one: "0", "1 (size)"."""
+        check_is_fitted(self, "engine_")
+        n = self.engine_.relevance.shape[1]
+        names = self.dimension_names_ or [""] * n
+        return [f"{d} ({name})" if name else str(d) for d, name in enumerate(names)]
+
+    def associations(self, metadata: Any, method: str = "pearson") -> pd.DataFrame:
+        """Correlations of the latent dimensions with what is known of the training samples.
+
+        Parameters
+        ----------
+        metadata : DataFrame, Series or dict of sequences
+            Numbers or categories, aligned on the index if there is one, else in the order of the
+            samples.
+        method : {"pearson", "spearman"}
+            Of values, or of ranks.
+
+        Returns
+        -------
+        DataFrame
+            With p-values adjusted for the false discovery rate; see
+            `fitted.associations.associations`. The order of the samples in time,
+            if they have one, is not allowed for.
+        """
+        check_is_fitted(self, "engine_")
+        if self.engine_.positions.cluster is not None:
+            raise OptionError(
+                f"every cluster of a {type(self).__name__} has a latent space of its own: there "
+                "are no dimensions of all samples to correlate"
+            )
+        return associations(self.latent_mean_, aligned_metadata(metadata, self.samples_), method)
+
+    def _stability(self) -> Stability | None:
+        """How sure the number of shared dimensions is; None where nothing can be shared."""
+        return None
+
+    def _known_stability(self) -> Stability | None:
+        """The same if it has been asked for before."""
+        return None
+
+    def _repr_html_(self) -> str | None:
+        if is_fitted(self):
+            return self.summary(stability=False)._repr_html_()
+        try:
+            return super()._repr_html_()
+        except AttributeError:  # scikit-learn has been told to show text
+            return None
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any]:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle and is_fitted(self):
+            bundle["text/html"] = self._repr_html_()
+        return bundle
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one ``.safetensors`` file; see `manyviews.load`."""
         check_is_fitted(self)
@@ -102,6 +201,8 @@ class FittedModel(BaseEstimator):
     ) -> Self:
         """Take a fitted engine; ``bound``, if there is one, is that of some rows as scaled."""
         self.engine_, self.fit_info_ = engine, info
+        for stale in ("dimension_names_", "_stabilities"):
+            self.__dict__.pop(stale, None)
         info.n_active = self.n_active_
         self.n_iter_ = max(1, n_iter)
         if bound is not None:
@@ -111,6 +212,13 @@ class FittedModel(BaseEstimator):
         return self
 
     # ------------------------------------------------------------------ asking the engine
+
+    @property
+    def _engine(self) -> Engine:
+        """The engine, where it can be asked."""
+        if stranded() and _computes_with_jax(self.engine_):
+            refuse_fork()
+        return self.engine_
 
     def _rng(self, seed: Any) -> np.random.RandomState:
         return check_random_state(self.random_state if seed is None else seed)
@@ -130,7 +238,7 @@ class FittedModel(BaseEstimator):
                 raise OptionError(
                     f"{type(self).__name__} has no option {name!r} for new samples: {has}"
                 )
-        return self.engine_.infer(rows, when, wanted, **own, **(how or {}))
+        return self._engine.infer(rows, when, wanted, **own, **(how or {}))
 
     def _trained(self) -> Positions:
         """q(x) of the training samples, as the estimator's options have it."""
@@ -154,7 +262,7 @@ class FittedModel(BaseEstimator):
         size = len(self._scalings[place].scale) ** (2 if kind == "covariance" else 1)
         per_block = max(1, LARGEST_BLOCK * len(q) // (len(q.mean) * size))
         if q.weights is None or per_block >= len(q):
-            return q.mix(*self.engine_.moments(place, q, kind))
+            return q.mix(*self._engine.moments(place, q, kind))
         found = []
         for first in range(0, len(q), per_block):
             part = q.rows(slice(first, first + per_block))
@@ -170,7 +278,7 @@ class FittedModel(BaseEstimator):
         rng: np.random.RandomState,
         adjust: Sequence[Adjustment | None] = (),
     ) -> list[Float[np.ndarray, "S N D"]]:
-        found = self.engine_.draw(places, q, n_samples, rng)
+        found = self._engine.draw(places, q, at_least_one(n_samples), rng)
         for at, each in enumerate(adjust):
             found[at] = found[at] if each is None else each.values(found[at])
         return [self._scalings[p].undo(values) for p, values in zip(places, found, strict=True)]
@@ -181,7 +289,7 @@ class FittedModel(BaseEstimator):
         for name in how:
             if name not in allowed:
                 raise OptionError(f"{type(self).__name__} has no option {name!r} for densities")
-        density = self.engine_.log_density(rows, when, **{**own, **how})
+        density = self._engine.log_density(rows, when, **{**own, **how})
         for scaling, table in zip(self._scalings, rows, strict=True):
             density = density - _jacobian(scaling, table)
         return density
@@ -206,6 +314,7 @@ class FittedModel(BaseEstimator):
         """Where new samples come from: the prior, or the posteriors of training samples."""
         if latent not in {"prior", "posterior"}:
             raise OptionError(f"latent must be 'prior' or 'posterior', got {latent!r}")
+        at_least_one(n_samples)
         if latent == "prior":
             return self.engine_.prior(n_samples)
         q = self._trained()
@@ -225,7 +334,7 @@ class FittedModel(BaseEstimator):
     ) -> tuple[Float[np.ndarray, "n Q"], Float[np.ndarray, "n Q"]]:
         """Mean and std of the latent path at other times of a training sequence."""
         check_is_fitted(self)
-        q = self.engine_.ahead(forecast_times(times, sequence, self.when_))
+        q = self._engine.ahead(forecast_times(times, sequence, self.when_))
         return q.mean, q.std
 
     def _forecast(
@@ -238,13 +347,28 @@ class FittedModel(BaseEstimator):
         rng = self._rng(seed)
         if n_samples is None:
             kind: Spread = "variance" if std else None
-            found = [self.engine_.forecast(place, when, kind, rng) for place in places]
+            found = [self._engine.forecast(place, when, kind, rng) for place in places]
             return [in_units(self._scalings[p], *f) for p, f in zip(places, found, strict=True)]
         refuse_both(std, False)
-        x = self.engine_.paths(when, n_samples, rng)
+        x = self._engine.paths(when, at_least_one(n_samples), rng)
         flat = Positions.known(x.reshape(-1, x.shape[-1]))
         drawn = self._draws(places, flat, 1, rng)
         return [values[0].reshape(*x.shape[:2], -1) for values in drawn]
+
+    # ------------------------------------------------------------------ from a file
+
+    def _incoherence(self) -> str:
+        """Why the parts of a model from a file do not belong together; empty if they do."""
+        data, scalings = self.engine_.data, self._scalings
+        if len(data) != len(scalings):
+            return f"it has {len(scalings)} scalings for {len(data)} tables"
+        for table, scaling in zip(data, scalings, strict=True):
+            n_columns = len(scaling.scale)
+            if table.ndim != 2 or len(table) != len(self.samples_) or table.shape[1] < n_columns:
+                return f"one of its tables has the shape {table.shape}"
+            if len(scaling.centre) != n_columns or not (scaling.scale > 0).all():
+                return "one of its scales is not positive"
+        return ""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -257,6 +381,11 @@ def _jacobian(scaling: Scaling, table: Float[np.ndarray, "N _"]) -> Float[np.nda
     return scaling.log_jacobian(table[:, : len(scaling.scale)])
 
 
+def _computes_with_jax(engine: Engine) -> bool:
+    """Engines of NumPy arrays do not."""
+    return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(vars(engine)))
+
+
 def in_units(scaling: Scaling, mean: np.ndarray, spread: np.ndarray | None) -> Any:
     """The mean, or mean and std, or mean and covariance, in the units of the data."""
     if spread is None:
@@ -264,6 +393,13 @@ def in_units(scaling: Scaling, mean: np.ndarray, spread: np.ndarray | None) -> A
     if spread.ndim == 3:
         return scaling.undo(mean), scaling.undo_covariance(spread)
     return scaling.undo(mean), scaling.undo_std(np.sqrt(spread))
+
+
+def at_least_one(n_samples: Any) -> int:
+    """A number of draws, checked."""
+    if not DRAWS.fits(n_samples):
+        raise OptionError(f"n_samples must be {DRAWS.description}, got {n_samples!r}")
+    return int(n_samples)
 
 
 def refuse_both(std: bool, cov: bool) -> None:
@@ -279,6 +415,11 @@ def refuse_large_covariance(n_columns: int) -> None:
             f"the full covariance of {n_columns} columns does not fit into memory; ask for "
             "return_std or for samples"
         )
+
+
+def is_fitted(model: FittedModel) -> bool:
+    """Whether there is an engine to ask."""
+    return hasattr(model, "engine_")
 
 
 def keyword_options(function: Any) -> list[str]:

@@ -1,6 +1,6 @@
 """Names of views at the edge: one or several of them, options by view, checks of tables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ def listed(names: Names | None) -> list[str]:
     """One name or several, as a list."""
     if names is None:
         return []
+    if not isinstance(names, str | Iterable):
+        raise OptionError(f"views are named by a str or a list of them, got {names!r}")
     return [names] if isinstance(names, str) else list(names)
 
 

@@ -8,9 +8,17 @@ from jaxtyping import Float
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..data import Scaling, When, as_when, check_training_columns, check_values
+from ..data import (
+    Scaling,
+    When,
+    as_when,
+    check_scaled,
+    check_training_columns,
+    check_values,
+)
 from ..data.alignment import unmasked
-from ..fitted.explain import variance_explained
+from ..errors import DataError
+from ..fitted.explain import mean_slopes, variance_explained
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, refuse_both
 
 
@@ -46,14 +54,17 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
     def variance_explained(self, kind: str = "lost") -> pd.Series:
         """Share of variance by dimension, and in total; see `MRD.variance_explained`."""
         check_is_fitted(self)
-        shares, total = variance_explained(self.engine_, 0, kind)
+        shares, total = variance_explained(self._engine, 0, kind)
         return pd.Series([*shares, total], index=[*range(len(shares)), "total"])
 
-    def sensitivity(self) -> pd.DataFrame:
-        """Columns x dimensions: how far a column moves per standard deviation of a dimension."""
+    def sensitivity(self, signed: bool = False) -> pd.DataFrame:
+        """Columns x dimensions: how far a column moves per standard deviation of a dimension.
+
+        With ``signed``, on average and with its sign; see `MRD.sensitivity`.
+        """
         check_is_fitted(self)
-        moves = self.engine_.slopes(0) * self.scaling_.scale[:, None]
-        return pd.DataFrame(moves, index=self._columns())
+        moves = mean_slopes(self._engine, 0) if signed else self._engine.slopes(0)
+        return pd.DataFrame(moves * self.scaling_.scale[:, None], index=self._columns())
 
     # ------------------------------------------------------------------ new rows
 
@@ -178,7 +189,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         else:
             scaled, when = self._new(X, times, sequences)
             q = self._infer([scaled], when, how=how)
-        mean, std = in_units(self.scaling_, *self.engine_.fill(0, [scaled], q))
+        mean, std = in_units(self.scaling_, *self._engine.fill(0, [scaled], q))
         missing = np.isnan(scaled)
         given = self.scaling_.undo(scaled)
         if isinstance(X, pd.DataFrame):
@@ -231,7 +242,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         self.when_ = as_when(times, sequences, self.samples_) if timed else None
         check_training_columns(Y, "X", getattr(self, "feature_names_in_", None))
         self.scaling_ = Scaling.fit(Y, self.scaling)  # type: ignore[arg-type]
-        return self.scaling_.apply(Y)
+        return self._scaled(Y, X, training=True)
 
     def _new(
         self, X: Any, times: Any, sequences: Any
@@ -240,13 +251,22 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         check_is_fitted(self)
         timed = times is not None or sequences is not None
         Y = self._check(X, reset=False, empty_rows=timed)
-        return self.scaling_.apply(Y), self._when(times, sequences, row_names(X, len(Y)))
+        return self._scaled(Y, X), self._when(times, sequences, row_names(X, len(Y)))
+
+    def _scaled(self, Y: np.ndarray, X: Any, training: bool = False) -> np.ndarray:
+        scaled = self.scaling_.apply(Y)
+        check_scaled(scaled, "X", self._columns(), row_names(X, len(Y)), training=training)
+        return scaled
 
     def _check(self, X: Any, reset: bool, empty_rows: bool) -> Float[np.ndarray, "N D"]:
-        Y = validate_data(
-            self, unmasked(X), reset=reset, dtype=np.float64, ensure_all_finite=False,
-            ensure_min_samples=MIN_SAMPLES if reset else 1,
-        )  # fmt: skip
+        refuse_dates(X)
+        try:
+            Y = validate_data(
+                self, unmasked(X), reset=reset, dtype=np.float64, ensure_all_finite=False,
+                ensure_min_samples=MIN_SAMPLES if reset else 1,
+            )  # fmt: skip
+        except OverflowError as wrong:
+            raise DataError(f"X holds a number that is too large: {wrong}") from wrong
         rows = X.index if isinstance(X, pd.DataFrame) else None
         check_values(Y, "X", getattr(self, "feature_names_in_", None), rows, empty_rows=empty_rows)
         return Y
@@ -268,6 +288,13 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
     @property
     def _n_features_out(self) -> int:
         return self.latent_mean_.shape[1]
+
+
+def refuse_dates(X: Any) -> None:
+    """Dates would pass for numbers of nanoseconds."""
+    kinds = X.dtypes if isinstance(X, pd.DataFrame) else [getattr(X, "dtype", None)]
+    if any(getattr(kind, "kind", "") in {"m", "M"} for kind in kinds):
+        raise DataError("X holds dates: give them as times, or as numbers")
 
 
 def row_names(X: Any, n_rows: int) -> list[Any]:

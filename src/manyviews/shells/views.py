@@ -19,14 +19,17 @@ from ..data import (
     as_views,
     as_when,
     check_overlap,
+    check_scaled,
     check_training_columns,
     match_views,
 )
 from ..errors import DataError, OptionError
 from ..fitted import Positions
 from ..fitted.adjustment import Adjustment
-from ..fitted.explain import variance_explained, variance_explained_by
+from ..fitted.explain import mean_slopes, variance_explained, variance_explained_by
+from ..fitted.findings import divided
 from ..fitted.segmentation import ACTIVE_THRESHOLD, Segmentation, segment
+from ..fitted.stability import Stability, assess_stability
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, keyword_options, refuse_both
 from .naming import (
     Names,
@@ -151,27 +154,72 @@ class ViewsModel(FittedModel):
         `manyviews.fitted.explain.variance_explained`.
         """
         check_is_fitted(self)
-        found = [variance_explained(self.engine_, k, kind) for k in range(len(self.view_names_))]
+        found = [variance_explained(self._engine, k, kind) for k in range(len(self.view_names_))]
         columns = [*range(len(found[0][0])), "total"]
         rows = [[*shares, total] for shares, total in found]
         return pd.DataFrame(rows, index=list(self.view_names_), columns=columns)
+
+    def variance_divided(self) -> pd.DataFrame:
+        """Shares of each view's variance by who shares the dimensions; they add up to the total.
+
+        Columns "shared by all", "shared by some", "private" and "total". What shared and private
+        dimensions explain only together is divided equally between them; see
+        `fitted.explain.variance_divided`.
+        """
+        check_is_fitted(self)
+        return pd.DataFrame.from_dict(divided(self), orient="index")
+
+    def stability(self, n_rows: int = 200) -> Stability:
+        """How sure the number of shared dimensions is, from restarts and samples left out.
+
+        Each view alone places samples that its maps are made to forget; views that share a
+        dimension put them in the same place. q(X) of the other samples, kernels and noise are
+        held, so this costs seconds and not another fit. It is remembered until the next fit.
+
+        Parameters
+        ----------
+        n_rows : int, default=200
+            The most samples to leave out, in five folds. 0: restarts and the positions only.
+
+        Returns
+        -------
+        Stability
+            ``count`` is the number in words ("2", "at least 1, perhaps 2"), ``reasons()`` says
+            why. See `fitted.stability`.
+        """
+        check_is_fitted(self)
+        known = self.__dict__.setdefault("_stabilities", {})
+        if n_rows not in known:
+            known[n_rows] = assess_stability(
+                self.engine_, self.fit_info_, n_rows, self._inference(), self.when_ is not None
+            )
+        return known[n_rows]
+
+    def _stability(self) -> Stability | None:
+        return self.stability() if len(self.view_names_) > 1 else None
+
+    def _known_stability(self) -> Stability | None:
+        return next(iter(getattr(self, "_stabilities", {}).values()), None)
 
     def variance_explained_by(self, dimensions: Sequence[int]) -> pd.Series:
         """Share of each view's variance that a set of dimensions explains, others unknown."""
         check_is_fitted(self)
         chosen = [self._dimension(d) for d in dimensions]
         places = range(len(self.view_names_))
-        shares = [variance_explained_by(self.engine_, place, chosen) for place in places]
+        shares = [variance_explained_by(self._engine, place, chosen) for place in places]
         return pd.Series(shares, index=list(self.view_names_))
 
-    def sensitivity(self, view: str) -> pd.DataFrame:
+    def sensitivity(self, view: str, signed: bool = False) -> pd.DataFrame:
         """Columns x dimensions: how far a column moves per standard deviation of a dimension.
 
-        In the units of the data. For a linear map these are absolute loadings.
+        In the units of the data: the root mean square of the slopes at the training samples, for a
+        linear map absolute loadings. With ``signed``, the mean of the slopes, for a linear map
+        the loadings: near zero for a column that goes up and then down.
         """
         check_is_fitted(self)
         (place,) = self._places(view)
-        scaled = self.engine_.slopes(place) * self.scalings_[place].scale[:, None]
+        moves = mean_slopes(self._engine, place) if signed else self._engine.slopes(place)
+        scaled = moves * self.scalings_[place].scale[:, None]
         return pd.DataFrame(scaled, index=self.columns_[place])
 
     # ------------------------------------------------------------------ new samples
@@ -261,7 +309,7 @@ class ViewsModel(FittedModel):
         new = self._new(views, times, sequences)
         (place,) = self._places(target)
         q, (adjust,) = self._asked(new, [place], how)
-        found = self.engine_.quantiles(place, q, list(probabilities), self._rng(random_state))
+        found = self._engine.quantiles(place, q, list(probabilities), self._rng(random_state))
         return self.scalings_[place].undo(found if adjust is None else adjust.values(found))
 
     def predict_proba(
@@ -348,7 +396,7 @@ class ViewsModel(FittedModel):
         filled, stds = {}, {}
         for place, (name, table) in enumerate(zip(found.names, found.tables, strict=True)):
             table = table[:, : len(self.columns_[place])]  # not what came beside it
-            mean, std = in_units(self.scalings_[place], *self.engine_.fill(place, scaled, q))
+            mean, std = in_units(self.scalings_[place], *self._engine.fill(place, scaled, q))
             missing = np.isnan(table)
             filled[name] = self._like(found, name, np.where(missing, mean, table))
             stds[name] = self._like(found, name, np.where(missing, std, 0.0))
@@ -499,6 +547,15 @@ class ViewsModel(FittedModel):
             n_samples, view, latent="posterior", fixed=fixed, random_state=random_state
         )
 
+    def _incoherence(self) -> str:
+        n_views = len(self.engine_.data)
+        if not len(self.view_names_) == len(self.columns_) == n_views:
+            return f"it names {len(self.view_names_)} views of {n_views}"
+        sizes = [len(scaling.scale) for scaling in self.scalings_]
+        if [len(columns) for columns in self.columns_] != sizes:
+            return "it does not name every column"
+        return super()._incoherence()
+
     # ------------------------------------------------------------------ what transform returns
 
     def set_output(self, *, transform: str | None = None) -> Self:
@@ -554,7 +611,7 @@ class ViewsModel(FittedModel):
             Scaling.fit(table[:, : len(columns)], choice)
             for table, columns, choice in zip(found.tables, found.columns, choices, strict=True)
         )
-        return self._scaled(found)
+        return self._scaled(found, training=True)
 
     def _scaling_choices(self) -> list[Any]:
         """How each view is scaled."""
@@ -576,13 +633,15 @@ class ViewsModel(FittedModel):
         check_views(found, empty_rows=when is not None)
         return NewSamples(found, self._scaled(found), when)
 
-    def _scaled(self, found: Aligned) -> list[Float[np.ndarray, "N _"]]:
-        parts = zip(self.scalings_, found.tables, found.columns, strict=True)
-        return [
-            np.concatenate([scaling.apply(table[:, :D]), table[:, D:]], axis=1)
-            for scaling, table, columns in parts
-            for D in [len(columns)]
-        ]
+    def _scaled(self, found: Aligned, training: bool = False) -> list[Float[np.ndarray, "N _"]]:
+        scaled = []
+        parts = zip(self.scalings_, found.names, found.tables, found.columns, strict=True)
+        for scaling, name, table, columns in parts:
+            own, beside = np.split(table, [len(columns)], axis=1)
+            values = scaling.apply(own)
+            check_scaled(values, name, columns, found.samples, training=training)
+            scaled.append(np.concatenate([values, beside], axis=1))
+        return scaled
 
     def _training_views(self) -> Aligned:
         """The training views as they came, from what is kept of them."""

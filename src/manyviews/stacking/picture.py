@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import OptionError
+from ..escaping import in_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,11 +39,12 @@ def draw_comparison(
             fmt="o",
             markersize=4,
             color=COLOURS[place % len(COLOURS)],
-            label=view,
+            label=in_picture(view),
         )
-    ax.set_yticks(np.arange(len(methods)), methods)
+    ax.set_yticks(np.arange(len(methods)), [*map(in_picture, methods)])
     ax.invert_yaxis()
     better = "right" if measure == "log_density" else "left"
-    ax.set_xlabel(f"{LABELS[measure]}, difference from {reference} (better to the {better})")
+    known = in_picture(reference)
+    ax.set_xlabel(f"{LABELS[measure]}, difference from {known} (better to the {better})")
     ax.legend(title="predicted view", fontsize="small")
     return ax

@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..data import When
 from ..errors import OptionError
@@ -278,6 +278,11 @@ class VariationalEngine(Engine):
     def slopes(self, view: int) -> Float[np.ndarray, "D Q"]:
         moved = sensitivity(self.posteriors[view], self._seen(view, self.positions))
         return self._spread_out(view, moved)
+
+    def keeping(self, rows: Int[np.ndarray, " n"]) -> "VariationalEngine":
+        from .without_rows import keeping_rows
+
+        return keeping_rows(self, rows)
 
     def prior(self, n_rows: int) -> Positions:
         found = self.model.latent.prior(n_rows)

@@ -12,6 +12,8 @@ export class Dimensions {
     this.rows = [];
     const longest = Math.max(...model.views.map(({ name }) => name.length));
     parent.style.setProperty("--name", model.views.length > 1 ? `${Math.min(longest, 16) * 0.92 + 0.5}ch` : "4.2rem");
+    const widest = Math.max(...model.dimensions.map((name) => name.length));
+    parent.style.setProperty("--label", `${Math.min(widest, 14) * 0.95 + 2}ch`);
     for (const group of model.groups) parent.append(this.group(group, move));
   }
   group({ title, dimensions }, move) {
@@ -23,10 +25,11 @@ export class Dimensions {
   row(dimension, move, off) {
     const [low, high] = this.model.ranges[dimension], id = `dimension-${dimension}`;
     const mark = make("i");
-    const label = make("label", { htmlFor: id }, `${dimension}`, mark);
-    const slider = make("input", { id, type: "range", min: low, max: high, step: "any", "aria-label": `dimension ${dimension}` });
+    const name = this.model.dimensions[dimension];
+    const label = make("label", { htmlFor: id, title: `dimension ${name}` }, make("span", {}, name), mark);
+    const slider = make("input", { id, type: "range", min: low, max: high, step: "any", "aria-label": `dimension ${name}` });
     const value = make("output", { htmlFor: id });
-    const play = make("button", { type: "button", className: "play", "aria-pressed": "false", "aria-label": `Play along dimension ${dimension}` });
+    const play = make("button", { type: "button", className: "play", "aria-pressed": "false", "aria-label": `Play along dimension ${name}` });
     slider.addEventListener("input", (event) => move(dimension, Number(slider.value), event));
     let phase = 0;
     playing(play, (seconds) => {

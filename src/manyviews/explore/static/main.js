@@ -68,7 +68,7 @@ function show() {
   dimensions.show(state);
   clearTimeout(settled);
   settled = setTimeout(() => {
-    const where = [...new Set(state.axes)].map((axis) => `dimension ${axis} = ${short(state.position[axis])}`).join(",  ");
+    const where = [...new Set(state.axes)].map((axis) => `dimension ${model.dimensions[axis]} = ${short(state.position[axis])}`).join(",  ");
     find("status").textContent = `${where}.  ${state.held ? "Held: click to go on." : ""}`;
   }, 150);
 }
@@ -128,7 +128,7 @@ function letGo() {
 ["across", "up"].forEach((id, k) => {
   const choice = find(id);
   for (const { title, dimensions: own } of model.groups) {
-    choice.append(make("optgroup", { label: title }, ...own.map((q) => make("option", { value: q }, `dimension ${q}`))));
+    choice.append(make("optgroup", { label: title }, ...own.map((q) => make("option", { value: q }, `dimension ${model.dimensions[q]}`))));
   }
   choice.value = state.axes[k];
   choice.addEventListener("change", () => {
@@ -155,6 +155,7 @@ find("theme").addEventListener("click", () => {
 
 function legend() {
   const parent = find("legend"), labels = model.labels;
+  if (labels?.title) parent.append(make("strong", {}, labels.title));
   if (labels?.scale) {
     parent.append(make("span", {}, short(labels.scale[0]), make("i", { className: "ramp viridis" }), short(labels.scale[1])));
   } else if (labels && labels.names.length <= 40) {

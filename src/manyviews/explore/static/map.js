@@ -177,18 +177,18 @@ export class LatentMap {
     context.font = "12px system-ui, sans-serif";
     context.textAlign = "center";
     for (const [value, text] of round(...this.model.ranges[this.axes[0]])) context.fillText(text, this.x(value), bottom + 15);
-    context.fillText(`dimension ${this.axes[0]}`, (left + right) / 2, bottom + 33);
+    context.fillText(`dimension ${this.model.dimensions[this.axes[0]]}`, (left + right) / 2, bottom + 33);
     context.textAlign = "right";
     for (const [value, text] of round(...this.model.ranges[this.axes[1]])) context.fillText(text, left - 6, this.y(value) + 4);
     context.save();
     context.translate(12, (top + bottom) / 2);
     context.rotate(-Math.PI / 2);
     context.textAlign = "center";
-    context.fillText(`dimension ${this.axes[1]}`, 0, 0);
+    context.fillText(`dimension ${this.model.dimensions[this.axes[1]]}`, 0, 0);
     context.restore();
   }
   draw() {
-    if (!this.position || !this.ink) return;
+    if (!this.position || !this.ink || !this.layer.width || !this.layer.height) return; // not laid out yet
     const { context, width, height } = sharp(this.canvas), ink = this.ink;
     context.drawImage(this.layer, 0, 0, width, height);
     const [x, y] = [this.x(this.position[this.axes[0]]), this.y(this.position[this.axes[1]])];
