@@ -1,14 +1,16 @@
 import json
+from datetime import date, datetime
 
 import equinox as eqx
 import numpy as np
+import pandas as pd
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import manyviews
 from manyviews import BayesianGPLVM, Search, Stage, io, kernels
-from manyviews.errors import FileFormatError, OptionError
+from manyviews.errors import FileFormatError, FileWriteError, OptionError
 from manyviews.storage import digest
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
@@ -51,8 +53,6 @@ def test_a_loaded_model_does_all_the_saved_one_does(fitted, tmp_path):
 
 
 def test_data_frames_keep_their_names(tmp_path):
-    import pandas as pd
-
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         rng.standard_normal((20, 2)) @ rng.standard_normal((2, 3)), columns=list("abc")
@@ -130,3 +130,139 @@ def test_arrays_of_every_order_and_width_come_back(dtype, tmp_path):
     content = {"a": np.arange(6).reshape(2, 3).astype(dtype)}
     io.write(tmp_path / "record.safetensors", content)
     np.testing.assert_array_equal(io.read(tmp_path / "record.safetensors")["a"], content["a"])
+
+
+def forged(path, change):
+    """A file whose content was changed, and its checksum with it."""
+
+    def forge(header, tensors):
+        tree = json.loads(header["content"])
+        header["content"] = json.dumps(change(tree, header, tensors) or tree)
+        header["sha256"] = digest(header, tensors)
+
+    rewrite(path, forge)
+
+
+def _field(tree, *path):
+    for name in path[:-1]:
+        tree = tree["fields"][name]
+    return tree["fields"], path[-1]
+
+
+def _replaced(value, *path):
+    def change(tree, header, tensors):
+        fields, name = _field(tree, *path)
+        assert name in fields
+        fields[name] = value
+
+    return change
+
+
+def _tensor(name, change):
+    def changed(tree, header, tensors):
+        tensors[name] = change(tensors[name])
+
+    return changed
+
+
+def _added(name):
+    def change(tree, header, tensors):
+        tree["fields"][name] = 3
+
+    return change
+
+
+def _poisoned(table):
+    table = table.copy()
+    table.ravel()[0] = np.nan
+    return table
+
+
+FORGERIES = {
+    "a date": _replaced({"time": "not a date"}, "samples_"),
+    "many long texts": _replaced({"words": ["x" * 100_000] + ["x"] * 100_000}, "samples_"),
+    "texts that are none": _replaced({"words": [1, [2]]}, "samples_"),
+    "an option of another type": _replaced({"list": []}, "search"),
+    "a record in the wrong place": _replaced(None, "engine_"),
+    "an unfitted attribute": _added("transform"),
+    "a property": _added("latent_mean_"),
+    "a hidden attribute": _added("__class__"),
+    "a tensor of another shape": _tensor("model.scaling_.scale", lambda t: t[:2]),
+    "a tensor of another kind": _tensor("model.scaling_.scale", lambda t: t.astype(int)),
+    "NaN": _tensor("model.scaling_.scale", _poisoned),
+    "a negative scale": _tensor("model.scaling_.scale", lambda t: -t),
+    "rows that are not there": _tensor("model.engine_.data.0", lambda t: t[:5]),
+    "a node of no kind": _replaced({"code": "import os"}, "samples_"),
+    "a number for a tensor": _replaced({"tensor": 3, "kind": "numpy"}, "samples_"),
+    "an unknown dtype": _replaced({"tensor": "model.scaling_.scale", "kind": "O"}, "samples_"),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forged_content_is_refused_by_name(name, fitted, tmp_path):
+    path = tmp_path / "model.safetensors"
+    fitted[0].save(path)
+    forged(path, FORGERIES[name])
+    with pytest.raises(FileFormatError):
+        manyviews.load(path)
+
+
+def test_content_without_end_is_refused(fitted, tmp_path):
+    path = tmp_path / "model.safetensors"
+    fitted[0].save(path)
+
+    def forge(header, tensors):
+        header["content"] = '{"list": [' * 20_000 + "]}" * 20_000
+        header["sha256"] = digest(header, tensors)
+
+    rewrite(path, forge)
+    with pytest.raises(FileFormatError, match="complete model"):
+        manyviews.load(path)
+
+
+def test_the_version_is_part_of_the_checksum(fitted, tmp_path):
+    path = tmp_path / "model.safetensors"
+    fitted[0].save(path)
+    rewrite(path, lambda header, tensors: header.update(manyviews="9.9"))
+    with pytest.raises(FileFormatError, match="altered"):
+        manyviews.load(path)
+
+
+def test_dates_and_mixed_labels_come_back(tmp_path):
+    content = {
+        "dates": np.array(["2020-01-01", "NaT"], "datetime64[ns]"),
+        "spans": np.array([1, 2], ">m8[s]"),
+        "mixed": np.array(["a", 1, None, pd.Timestamp("2020-01-01", tz="UTC")], dtype=object),
+        "list": [date(2020, 1, 1), datetime(2020, 1, 1, 3), pd.Timedelta("1h")],
+        "scalar": np.datetime64("2020-01-01", "D"),
+        "empty": np.zeros(0, dtype="<U1"),
+    }
+    io.write(tmp_path / "record.safetensors", content)
+    found = io.read(tmp_path / "record.safetensors")
+    np.testing.assert_array_equal(found["dates"], content["dates"])
+    np.testing.assert_array_equal(found["spans"], content["spans"])
+    assert found["spans"].dtype == "<m8[s]"
+    assert found["mixed"].tolist() == content["mixed"].tolist()
+    assert found["list"] == content["list"]
+    assert found["scalar"] == content["scalar"]
+    assert found["empty"].shape == (0,)
+    with pytest.raises(OptionError, match="complex128"):
+        io.write(tmp_path / "record.safetensors", {"x": np.zeros(2, complex)})
+
+
+def test_a_class_of_the_same_name_needs_another_one():
+    def make():
+        class BayesianGPLVM(eqx.Module):
+            x: int
+
+        return BayesianGPLVM
+
+    with pytest.raises(OptionError, match=r"name='my.BayesianGPLVM'"):
+        io.register_record(make())
+    assert io.RECORDS["BayesianGPLVM"] is BayesianGPLVM
+    io.register_record(BayesianGPLVM)  # the same again, as in a notebook
+
+
+def test_a_file_that_cannot_be_written_says_where_and_why(fitted, tmp_path):
+    with pytest.raises(FileWriteError, match="create it first"):
+        fitted[0].save(tmp_path / "none" / "model.safetensors")

@@ -193,6 +193,9 @@ def _decode_record(node: dict[str, Any], tensors: Tensors) -> Any:
     record: Any = object.__new__(kind)
     for field, value in fields.items():
         object.__setattr__(record, field, value)
+    wrong = record._incoherence() if hasattr(record, "_incoherence") else ""
+    if wrong:
+        raise FileFormatError(f"the file holds a {name} that is not complete: {wrong}")
     return record
 
 

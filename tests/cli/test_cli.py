@@ -1,6 +1,9 @@
+import errno
 import json
 import subprocess
 import sys
+import tomllib
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -8,7 +11,9 @@ import pytest
 
 import manyviews
 from manyviews.cli import main
+from manyviews.cli.run_folder import RunFolder
 from manyviews.cli.settings import RunOptions, parse_assignments, to_toml
+from manyviews.errors import OptionError
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
 QUICK = ["--components", "3", "--inducing", "10", "--restarts", "1", "--max-iter", "15", "-q"]
@@ -225,6 +230,28 @@ def test_an_interrupted_run_is_resumed(files, monkeypatch, capsys):
     assert not json.loads((out / "run.json").read_text())["interrupted"]
 
 
+def test_a_fit_is_not_lost_where_what_comes_after_it_fails(files, monkeypatch, capsys):
+    out = files / "lost"
+    sources = [str(files / "a.csv"), str(files / "b.tsv"), "-o", str(out), "--no-report", *QUICK]
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", str(out / "tables"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "write_tables", full)
+        assert main(["fit", *sources]) == 4
+    assert "tables: the disk is full" in capsys.readouterr().err
+    assert (out / "fit.checkpoint").exists()
+    first = manyviews.load(out / "model.safetensors")
+    assert main(["fit", "--resume", str(out), "--no-report", "-q"]) == 0
+    again = manyviews.load(out / "model.safetensors")
+    np.testing.assert_array_equal(again.latent_mean_, first.latent_mean_)
+    assert again.fit_info_.n_evaluations < first.fit_info_.n_evaluations
+    assert {p.name for p in out.iterdir()} == {
+        "options.toml", "run.json", "model.safetensors", "tables",
+    }  # fmt: skip
+
+
 def test_options_survive_toml(tmp_path):
     run = RunOptions(
         views=["a b=x.csv"], title='say "hi"', shapes={"a b": "8x8"}, hold_out=0.25,
@@ -237,6 +264,10 @@ def test_options_survive_toml(tmp_path):
     assert (again.title, again.hold_out) == (run.title, run.hold_out)
     assert again.views[0].startswith("a b=/")
     assert to_toml({"x": None, "y": [1, "z"]}) == 'y = [1, "z"]\n'
+    odd = {"a": '😀\x7f\x01"\\', "b": date(2020, 1, 2), "c": float("inf")}
+    assert tomllib.loads(to_toml(odd)) == odd
+    with pytest.raises(OptionError, match="rename the file"):
+        RunOptions(views=["\udcff.csv"]).write(tmp_path / "options.toml")
     assert parse_assignments(["a=1", "b=x", "c=[1, 2]"], "--set") == {"a": 1, "b": "x", "c": [1, 2]}
 
 

@@ -12,6 +12,7 @@ from manyviews.cli.models import MODELS
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
 GAUSSIAN_PROCESSES = {"mrd", "mcgpds", "gplvm", "classifier"}
+USUAL = ("mrd", "mcgpds", "gplvm", "gfa", "pcca", "cca", "ppca", "classifier")
 QUICK = ["--inducing", "6", "--restarts", "1", "--max-iter", "4", "--set", "signal_check=off"]
 
 
@@ -39,7 +40,7 @@ def asked(arguments, capsys):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", USUAL)
 def test_every_command_takes_every_model(model, files, tmp_path, capsys, monkeypatch):
     several = MODELS[model].several_views
     views = [files / "first.csv", files / "second.csv"][: 1 + several]
@@ -70,7 +71,7 @@ def test_every_command_takes_every_model(model, files, tmp_path, capsys, monkeyp
         drawn = asked(["predict", run, *new, *out, "--samples", 2], capsys)["files"]
         (path,) = drawn.values()
         assert np.load(path).shape == (2, 4, 1 if several else 3)
-        filled = asked(["impute", run, *out], capsys)["files"]
+        filled = asked(["impute", run, *out, "--force"], capsys)["files"]
         assert set(filled) == (
             {"first", "first_std", "second", "second_std"} if several else told.keys()
         )
@@ -108,7 +109,7 @@ def test_names_are_data_and_never_paths_markup_or_formulas(tmp_path, capsys):
     assert "[/x]" in capsys.readouterr().out
     out = tmp_path / "a" / "out"
     assert main(["impute", str(run), "-o", str(out), "-q"]) == 0
-    assert main(["predict", str(run), sources[1], "-o", str(out), "-q"]) == 0
+    assert main(["predict", str(run), sources[1], "-o", str(out), "-q", "--force"]) == 0
     assert {p.name for p in (tmp_path / "a").iterdir()} == {"run", "again", "out"}
     assert {p.name for p in tmp_path.iterdir()} == {"a", folder.name}
     assert {p.stem for p in out.iterdir()} == {"_.._out", "_.._out_std", "__x_", "__x__std"}
@@ -158,3 +159,59 @@ def test_places_that_cannot_be_written_to_are_named(files, tmp_path, capsys):
     said = capsys.readouterr().err
     assert "a part of its path is a file" in said
     assert str(tmp_path / "file") in said
+
+
+SHORT = ["--max-iter", 3, "--restarts", 1]
+POINTS = [*SHORT, "--inducing", 6]
+OTHERS = {
+    "cgpds": [*QUICK, "--components", 1, "--set", "n_local=1"],
+    "kernel-cca": ["--components", 1],
+    "bayesian-pca": ["--components", 1],
+    "factor-analysis": ["--components", 1],
+    "mixture": ["--set", "n_clusters=2"],
+    "dirichlet": ["--set", "n_chains=1", "--set", "n_sweeps=20", "--set", "thin=2"],
+    "map-gplvm": [*POINTS, "--components", 1],
+    "shared-gplvm": [*POINTS, "--components", 1],
+    "subspace-gplvm": [*POINTS, "--set", "n_private={first=1, second=0}"],
+    "shared-private-gplvm": [*SHORT, "--set", "n_private={first=1, second=0}"],
+    "gplvm-cca": [*SHORT, "--components", 1],
+    "generative-classifier": [*QUICK, "--components", 1],
+    "uncertain-gp": [*SHORT, "--inducing", 6],
+    "autoregressive": [*SHORT, "--inducing", 6, "--set", "window=2"],
+    "stack": ["--set", 'models=["mean", "ridge"]', "--set", "folds=2"],
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("model", OTHERS)
+def test_other_models_fit_predict_and_tell(model, files, tmp_path, capsys):
+    takes = MODELS[model].takes
+    several = takes in {"views", "outputs"}
+    views = [files / "first.csv", files / "second.csv"][: 1 + several]
+    options = ["--model", model, "-o", tmp_path / "run", "--no-report", *OTHERS[model]]
+    if takes == "classes":
+        options += ["--labels", f"{files / 'about.csv'}:batch"]
+    if model == "cgpds":
+        options += ["--times", f"{files / 'about.csv'}:t"]
+    fitted = asked(["fit", *views, *options], capsys)
+    run, out = tmp_path / "run", ["-o", tmp_path / "out"]
+    assert asked(["info", run], capsys)["model"] == fitted["model"]
+    new = [f"first={files / 'new.csv'}"]
+    if model == "cgpds":
+        new += ["--times", f"{files / 'about.csv'}:t"]
+    if takes == "series":
+        told = asked(["forecast", run, "--steps", 3, *out], capsys)["files"]
+        assert pd.read_csv(told["X"]).shape == (3, 4)
+        return
+    told = asked(["predict", run, *new, *out], capsys)["files"]
+    (first, *_) = told.values()
+    wide = 1 + {"views": 1, "outputs": 1, "table": 3, "classes": 3}[takes]
+    assert pd.read_csv(first).shape == (4, wide)
+    if fitted["active_dimensions"] is not None and takes in {"views", "table"}:
+        filled = asked(["impute", run, *out, "--force"], capsys)["files"]
+        assert not pd.read_csv(next(iter(filled.values()))).isna().any(axis=None)
+        assert (run / "tables" / "latent.csv").exists()
+
+
+def test_no_model_is_forgotten():
+    assert set(USUAL) | set(OTHERS) == set(MODELS)

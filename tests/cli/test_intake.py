@@ -84,7 +84,7 @@ def test_nothing_is_held_out_that_nobody_looks_at(run, files):
 
 
 def test_new_rows_are_read_as_the_training_data_were(run, files, tmp_path, capsys):
-    new = pd.read_csv(files / "b.csv").iloc[:3].assign(sex="f")  # one level of two
+    new = pd.read_csv(files / "b.csv").iloc[:3].assign(sex="f", group=2.5)  # of two; no data
     new.to_csv(tmp_path / "b.csv", index=False)
     arguments = ["predict", str(run), str(tmp_path / "b.csv"), "-o", str(tmp_path / "out"), "-q"]
     assert main(arguments) == 0

@@ -156,8 +156,23 @@ def test_dates_of_every_kind():
     np.testing.assert_array_equal(days, [0, 86400])
     far = as_when(np.array(["0001-01-01", "9999-12-31"], "datetime64[D]"), None, [0, 1])
     assert far.inputs[1, 0] - far.inputs[0, 0] == pytest.approx(3652058 * 86400)
+    with pytest.raises(DataError, match="290,000 years"):
+        as_when(np.array([2020, 400_000], "datetime64[Y]"), None, [0, 1])
+    both = as_when(pd.DataFrame({"a": zone, "b": zone}), None, [0, 1]).inputs
+    np.testing.assert_array_equal(both, [[1577833200] * 2, [1577919600] * 2])
+    with pytest.raises(DataError, match="row 1 is missing"):
+        as_when([date(2020, 1, 1), None], None, [0, 1])
     for wrong in ([1j, 2j], ["soon", "later"]):
         with pytest.raises(DataError, match="numbers or dates"):
             as_when(wrong, None, [0, 1])
     with pytest.raises(DataError, match="all texts or all numbers"):
         as_when(None, [1, "1"], [0, 1])
+
+
+def test_iso_texts_are_dates():
+    texts = ["2020-01-01", "2020-01-02", "2020-01-04T12:00"]
+    seconds = as_when(pd.to_datetime(texts, format="ISO8601"), None, [0, 1, 2]).inputs
+    for times in (texts, np.array(texts), pd.Series(texts)):
+        np.testing.assert_array_equal(as_when(times, None, [0, 1, 2]).inputs, seconds)
+    with pytest.raises(DataError, match="times must be numbers or dates"):
+        as_when(["monday", "tuesday"], None, [0, 1])

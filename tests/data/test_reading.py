@@ -47,6 +47,14 @@ def test_separators_and_decimal_signs_are_found_out(tmp_path, name, sep, decimal
     assert any("decimal commas" in c.what for c in concerns) == (decimal == ",")
 
 
+def test_other_marks_within_words_do_not_separate(tmp_path):
+    text = "id,path,x\n" + "\n".join(f"s{i},a;b|c,{i}.5" for i in range(4))
+    view, _ = table(write(tmp_path / "a.csv", text))
+    assert view["x"].tolist() == [0.5, 1.5, 2.5, 3.5]
+    quoted, _ = table(write(tmp_path / "b.csv", 'id,x\n"Doe; J, jr",1\n"Roe; R, sr",2\n'))
+    assert quoted.index.tolist() == ["Doe; J, jr", "Roe; R, sr"]
+
+
 def test_german_numbers_with_thousands(tmp_path):
     view, _ = table(write(tmp_path / "a.csv", "id;x\na;1.234,5\nb;0,25\nc;2,5\n"))
     assert view["x"].tolist() == [1234.5, 0.25, 2.5]

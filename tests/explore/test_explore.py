@@ -133,12 +133,23 @@ def test_labels_are_classes_or_numbers_and_follow_the_samples(model):
     assert told["title"] == ""
     named = pd.Series(["x"] * 40, name="kind <i>")
     assert Scene(model, labels=named).labels.describe()["title"] == "kind <i>"
+    numbers[6] = np.inf
+    told = Scene(model, labels=numbers).labels.describe()
+    assert told["scale"] == (0.0, 1.0)
+    assert told["codes"][5:7] == [64, 64]
     some = Scene(model, labels=["x", None] * 20).labels.describe()
     assert some["names"] == ["x", "no label"]
     with pytest.raises(DataError, match="40 samples but labels of shape"):
         Scene(model, labels=[1, 2, 3])
     with pytest.raises(DataError, match="lack the sample 's39'"):
         Scene(model, labels=pd.Series(range(39), index=samples[:39]))
+
+
+def test_json_holds_only_what_json_can_say():
+    content = {"a\x1b": [np.inf, float("nan"), 1.5, "\ud800"], "b": (None, True, 3)}
+    said = serving.sayable(content)
+    assert said == {"a\ufffd": [None, None, 1.5, "\ufffd"], "b": [None, True, 3]}
+    json.dumps(said, allow_nan=False).encode()
 
 
 def test_shapes_are_checked_by_view(model):

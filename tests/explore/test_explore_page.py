@@ -6,6 +6,7 @@ import time
 from urllib.request import urlopen
 
 import numpy as np
+import pandas as pd
 import pytest
 from explore_models import running, small_model, small_views
 
@@ -19,7 +20,8 @@ PATIENCE = 20.0  # seconds
 
 @pytest.fixture(scope="module")
 def site():
-    with running(explore.app(small_model(), labels=["a", "b"] * 20)) as (host, port):
+    labels = pd.Series(["a", "b"] * 20, small_model().samples_, name="batch")
+    with running(explore.app(small_model(), labels=labels)) as (host, port):
         yield f"http://{host}:{port}/"
 
 
@@ -235,6 +237,22 @@ def test_time_turning_and_colours(browser):
         page.until(lambda: page.canvases() != before)
         turned = [a != b for a, b in zip(before, page.canvases(), strict=True)]
         assert turned == [False, True, False, False]
+
+
+def test_the_legend_names_the_colour(page):
+    assert page.find("legend").text.split()[:3] == ["batch", "a", "b"]
+
+
+def test_a_map_without_room_draws_nothing_and_comes_back(page, browser):
+    browser.get_log("browser")
+    show = "document.getElementById('map-card').style.display = arguments[0]"
+    page.js(show, "none")
+    time.sleep(0.3)  # the page is told of its new size
+    page.js(show, "")
+    blank = "return new Set(document.getElementById('map').getContext('2d').getImageData(" \
+            "60, 60, 200, 200).data).size"  # fmt: skip
+    page.until(lambda: page.js(blank) > 5)
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
 
 
 def test_phones_light_dark_and_nothing_from_elsewhere(browser, site):

@@ -123,6 +123,19 @@ def test_dependent_dimensions_fill_less(curve, low, high, rng):
     assert low <= filled_dimensions(X, np.full_like(X, 1e-3)) <= high
 
 
+def test_a_bent_curve_is_not_two_dimensions(rng):
+    """Both views agree on both dimensions, but these are functions of one source."""
+    s = rng.uniform(-1.5, 1.5, 120)
+    x = np.stack([s, s**2 - 0.75], axis=1)
+    views = [x @ rng.standard_normal((2, d)) + 0.05 * rng.standard_normal((120, d)) for d in (5, 4)]
+    found = assess_stability(engine_of(x, *views), None)
+    assert found.supported == [0, 1]
+    assert found.count == "at least 1, perhaps 2"
+    assert "depend on each other" in " ".join(found.reasons())
+    timed = assess_stability(engine_of(x, *views), None, timed=True)
+    assert np.isnan(timed.filling)  # samples in time lie on a path anyway
+
+
 def stable(**changes):
     parts = {
         "shared": [0, 1], "agreement": {0: 0.9, 1: 0.8}, "p_values": {0: 1e-9, 1: 1e-9},

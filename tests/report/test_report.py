@@ -133,6 +133,17 @@ def test_starts_are_compared_per_value_and_in_one_unit(halves):
         info.restart_bounds = kept
 
 
+def test_a_mark_for_missing_values_is_a_concern(halves):
+    from manyviews import check
+
+    model, _ = halves
+    tables = model.training_data()
+    tables["left"].iloc[3, 2] = -999.0
+    raised = concerns(Subject(model), [], look=check(tables))
+    assert any(c.what.startswith("left: -999 in column 2 looks like a mark") for c in raised)
+    assert all(c.advice for c in raised)
+
+
 def test_report_is_one_page_without_the_network(halves, tmp_path):
     model, new = halves
     colours = pd.DataFrame({"batch": ["a", "b"] * 40}, index=model.samples_)
@@ -189,24 +200,6 @@ def test_the_number_of_shared_dimensions_has_reasons(halves):
     assert "Each view alone places" in sentences[1]
     assert model.stability() is stability  # asked once
     assert stability.count in str(model.summary())
-
-
-def test_a_bent_curve_is_not_two_dimensions():
-    """Views of one source that need two latent dimensions to straighten it out."""
-    rng = np.random.default_rng(1)
-    s = rng.uniform(-2, 2, 80)
-    left = np.stack([s, np.sin(2 * s), np.cos(3 * s), s**2 / 2], axis=1)
-    right = np.stack([s, np.cos(2 * s), np.sin(3 * s)], axis=1)
-    views = {
-        name: f @ rng.standard_normal((f.shape[1], d)) + 0.05 * rng.standard_normal((80, d))
-        for name, f, d in (("left", left, 6), ("right", right, 5))
-    }
-    options = {"search": Search(n_restarts=1, max_iter=120), "random_state": 0}
-    model = MRD(5, 20, **options).fit(views)
-    found = model.stability(n_rows=0)
-    assert len(found.shared) > 1
-    assert found.lower < len(found.shared)
-    assert "depend on each other" in str(model.summary(stability=False))
 
 
 def test_two_models_side_by_side(halves, tmp_path):

@@ -1,5 +1,7 @@
 """Whatever users hand in, the answer is an error in words, or it works: never a JAX trace."""
 
+import os
+import signal
 import warnings
 
 import numpy as np
@@ -19,7 +21,9 @@ from manyviews import (
     linear,
     points,
 )
-from manyviews.errors import ManyviewsError
+from manyviews.errors import ForkError, ManyviewsError
+from manyviews.shells.fitted_model import at_least_one
+from manyviews.shells.naming import listed
 
 BRIEF = Search(max_iter=5, n_restarts=1)
 QUICK = {"n_inducing": 6, "search": BRIEF, "signal_check": "off", "random_state": 0}
@@ -52,6 +56,10 @@ BAD = {
     "dates": pd.DataFrame({"a": pd.date_range("2020", periods=12), "b": range(12)}),
     "twice the same column": pd.DataFrame(GOOD, columns=["a", "b", "a"]),
     "twice the same row": pd.DataFrame(GOOD, index=[0] * 12),
+    "beyond what can be squared": 1e160 * GOOD,
+    "below what can be squared": 1e-170 * GOOD,
+    "an integer without end": with_value(10**400, object),
+    "dates in an array": np.full((12, 3), np.datetime64("2020-01-01", "ns")),
 }
 ODD = {
     "huge": 1e150 * GOOD,
@@ -160,7 +168,10 @@ def test_odd_data_work_or_are_refused_in_words(name, which):
 @pytest.mark.parametrize("name", BAD)
 def test_bad_new_data_are_refused_in_words(name, fitted):
     model, mrd = fitted
-    if name in {"one row", "twice the same row", "a column of NaN", "twice the same column"}:
+    if name in {
+        "one row", "twice the same row", "a column of NaN", "twice the same column",
+        "below what can be squared",
+    }:  # fmt: skip
         pytest.skip("good enough for new data")
     with pytest.raises((ManyviewsError, ValueError, TypeError)) as caught:
         model.transform(BAD[name])
@@ -191,3 +202,47 @@ def assert_in_words(error):
     assert len(str(error)) > 15
     assert "jax" not in str(error).lower()
     assert "tracer" not in str(error).lower()
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda mrd: mrd.predict({"odd": GOOD}, "good", n_samples=0), "n_samples must be"),
+        (lambda mrd: mrd.sample(0), "n_samples must be"),
+        (lambda mrd: at_least_one(2.5), "n_samples must be an int of at least 1, got 2.5"),
+        (lambda mrd: listed(5), "views are named by a str or a list of them, got 5"),
+        (lambda mrd: mrd.predict({"odd": 1e90 * GOOD}, "good"), "standard deviations"),
+    ],
+)
+def test_odd_questions_are_refused_in_words(ask, words, fitted):
+    with pytest.raises(ManyviewsError, match=words):
+        ask(fitted[1])
+
+
+def test_sequences_of_two_dimensions_are_refused():
+    model = BayesianGPLVM(2, **QUICK)
+    with pytest.raises(ManyviewsError, match="one name per row"):
+        model.fit(GOOD, sequences=np.zeros((12, 2)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_process_says_so_and_does_not_wait_for_ever(fitted):
+    answers = linear.PPCA(1).fit(GOOD)
+
+    def asked():
+        answers.predict(GOOD)  # of NumPy alone
+        for ask in (fitted[0].transform, fitted[0].score_samples, BayesianGPLVM(2, **QUICK).fit):
+            with pytest.raises(ForkError, match="spawn"):
+                ask(GOOD)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(60)  # ends a child that waits
+            asked()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -65,8 +65,21 @@ def predict_files(
 
 def words_of(file: Path) -> dict[str, list[str]]:
     """The words behind the numbers of categorical columns, by VIEW:COLUMN, from the run folder."""
-    options = file.parent / "options.toml"
-    return RunOptions.read(options).levels if options.exists() else {}
+    return _trained_with(file).levels
+
+
+def columns_beside(file: Path) -> list[str]:
+    """What the columns of times, sequences and labels were called when the model was fitted."""
+    run = _trained_with(file)
+    sources = [source for source in (run.times, run.sequences, run.labels) if source is not None]
+    return [column for column in (source.rpartition(":")[2] for source in sources) if column]
+
+
+def _trained_with(file: Path) -> RunOptions:
+    """The options of the run whose folder a model lies in, if it is one."""
+    folder = file.parent
+    ours = (folder / "run.json").exists() and (folder / "options.toml").exists()
+    return RunOptions.read(folder / "options.toml") if ours else RunOptions()
 
 
 def _worded(file: Path) -> set[str]:
@@ -148,7 +161,8 @@ def _data(model: Any, run: RunOptions, file: Path) -> tuple[Any, Samples]:
     if hasattr(model, "window"):
         raise OptionError("this model continues a series: manyviews forecast MODEL --steps N")
     run.levels = words_of(file)
-    samples = load_samples(run, columns=known_columns(model, run.views))
+    known = known_columns(model, run.views)
+    samples = load_samples(run, columns=known, beside=columns_beside(file))
     return as_new_data(model, samples), samples
 
 

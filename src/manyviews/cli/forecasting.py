@@ -43,7 +43,7 @@ def forecast_files(
     if hasattr(model, "window"):
         if steps is None or times is not None or step is not None:
             raise OptionError("this model goes on in equal steps: give --steps N alone")
-        index = pd.RangeIndex(1, steps + 1, name="step")
+        index: pd.Index = pd.Index(range(1, steps + 1), name="step")
         found = model.forecast(steps, sequence=label, **options)
     else:
         if getattr(model, "when_", None) is None or not hasattr(model, "forecast"):

@@ -33,7 +33,7 @@ class Samples:
 
     def take(self, chosen: np.ndarray) -> Self:
         """Some of the samples, by a mask."""
-        parts = {
+        parts: dict[str, Any] = {
             name: None if part is None else part[chosen]
             for name, part in vars(self).items()
             if name not in {"views", "sources"}
@@ -48,13 +48,17 @@ class Samples:
 
 
 def load_samples(
-    run: RunOptions, align: str = "union", columns: Mapping[str, Sequence[Any]] | None = None
+    run: RunOptions,
+    align: str = "union",
+    columns: Mapping[str, Sequence[Any]] | None = None,
+    beside: Sequence[str] = (),
 ) -> Samples:
     """Read and align everything a run names; for a fitted model, by the ``columns`` of its views.
 
-    Times, sequences and labels that stand in the file of a view are no part of the view.
+    Times, sequences and labels that stand in the file of a view are no part of the view, nor are
+    columns called as in ``beside`` which the model does not know.
     """
-    sources = read_sources(run, columns)
+    sources = read_sources(run, columns, beside)
     found = as_views(sources.views, align, columns=columns)
     index = pd.Index(found.samples)
     views = {
@@ -75,12 +79,18 @@ def load_samples(
     return Samples(views, extras["times"], sequences, labels, sources)
 
 
-def read_sources(run: RunOptions, columns: Mapping[str, Sequence[Any]] | None = None) -> Sources:
+def read_sources(
+    run: RunOptions,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+    beside: Sequence[str] = (),
+) -> Sources:
     """The files of a run's views as they are, before they are aligned."""
     if not run.views:
         raise OptionError("name at least one file with data, or --options FILE")
-    beside = [split_column(s) for s in (run.times, run.sequences, run.labels) if s is not None]
-    used = [(path.resolve(), column) for path, column in beside if column]
+    named = [split_column(s) for s in (run.times, run.sequences, run.labels) if s is not None]
+    used = [(path.resolve(), column) for path, column in named if column]
+    for view, known in (columns or {}).items():
+        used += [(view, column) for column in beside if column not in known]
     found = read_views(
         run.views,
         run.reading(),

@@ -57,12 +57,12 @@ def show(look: Check, console: Any, with_notes: bool = True) -> None:
         for name, row in look.table.iterrows():
             table.add_row(in_markup(name), *(_cell(key, row[key]) for key in SHOWN))
         console.print(table)
-    views = list(look.overlap)
+    views, counts = list(look.overlap), look.overlap.to_numpy()
     if 1 < len(views) <= 6:
         pairs = [
-            f"{a} and {b} {look.overlap.loc[a, b]}"
-            for place, a in enumerate(views)
-            for b in views[place + 1 :]
+            f"{views[a]} and {views[b]} {int(counts[a, b])}"
+            for a in range(len(views))
+            for b in range(a + 1, len(views))
         ]
         text = f"{look.samples} samples in all; in common: {', '.join(pairs)}"
         console.print(visible(text), markup=False)

@@ -17,7 +17,7 @@ from ..escaping import in_markup
 from ..io import describe
 from ..plot.subject import Subject
 from ..report import write_comparison, write_report
-from .applying import as_new_data, known_columns, words_of
+from .applying import as_new_data, columns_beside, known_columns, words_of
 from .console import give, results, say
 from .loading import load_samples
 from .run_folder import RunFolder
@@ -97,7 +97,11 @@ def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool
     held_out, when = None, {}
     if run.views:
         known = known_columns(model, run.views)
-        samples = load_samples(replace(run, labels=None, levels=words_of(file)), columns=known)
+        samples = load_samples(
+            replace(run, labels=None, levels=words_of(file)),
+            columns=known,
+            beside=columns_beside(file),
+        )
         held_out, when = as_new_data(model, samples), samples.when()
     metadata = None
     if run.labels:

@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from .._runtime import single_threaded_blas
-from ..data import Scaling
+from ..data import Scaling, check_spread, check_values, numbers_only
 from ..errors import DataError, OptionError
 from ..expectations import Gaussian
 from ..inference.rollout import Frame, propagate, simulate
@@ -265,15 +265,19 @@ class AutoregressiveGP(BaseEstimator):
     # ------------------------------------------------------------------ edges
 
     def _series(self, Y: Any, n_columns: int | None = None) -> Float[np.ndarray, "T D"]:
-        values = check_array(
-            Y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="Y"
-        )
+        with numbers_only(Y, "the series"):
+            values = check_array(
+                Y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="Y"
+            )
         values = values.reshape(len(values), -1)
+        check_values(values, "Y", empty_rows=True)
         if n_columns is not None and values.shape[1] != n_columns:
             raise DataError(f"the series has {values.shape[1]} columns, the model {n_columns}")
         empty = np.flatnonzero(np.isnan(values).all(axis=0))
         if n_columns is None and empty.size:
             raise DataError(f"column {empty[0]} of the series has no value at all")
+        if n_columns is None:
+            check_spread(values, "Y")
         return values
 
     def _exogenous(

@@ -15,8 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ..data import check_values
+from ..data import check_values, numbers_only
 from ..errors import ConstantColumnWarning, DataError, OptionError
+from ..inference.checkpoint import keeping_checkpoints
 from ..io import register_record, write
 from ..shells.fitted_model import MIN_SAMPLES
 from ..variational import BayesianGPLVM
@@ -109,6 +110,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise DataError("the labels hold 1 class: a classifier needs two or more")
         self.log_priors_ = np.log(self._class_priors(code))
+        with keeping_checkpoints():
+            self._fit_and_calibrate(table, code)
+        return self
+
+    def _fit_and_calibrate(self, table: Float[np.ndarray, "N D"], code: np.ndarray) -> None:
         self.models_ = self._fit_models(table, code)
         self.powers_ = DensityPowers.none(len(self.classes_))
         held_out = np.arange(len(table))
@@ -121,7 +127,6 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         if self.reject_share > 0:
             total = logsumexp(densities + self.log_priors_, axis=1)
             self.threshold_ = float(np.quantile(total, self.reject_share))
-        return self
 
     def _fit_models(self, table: Float[np.ndarray, "N D"], code: np.ndarray) -> list[Any]:
         parts = [table[code == place] for place in range(len(self.classes_))]
@@ -240,7 +245,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         write(path, self)
 
     def _read(self, X: Any, reset: bool) -> Float[np.ndarray, "N D"]:
-        table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        with numbers_only(X, "X"):
+            table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         rows = X.index if isinstance(X, pd.DataFrame) else None
         check_values(table, "X", getattr(self, "feature_names_in_", None), rows)
         return table

@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from ..data import as_views, is_mudata
+from ..data import as_views, is_mudata, numbers_only
 from ..errors import DataError, OptionError
+from ..inference.checkpoint import keeping_checkpoints
 from ..io import register_record, write
 from ..shells.views import Modes
 from ..variational import MRD
@@ -99,11 +100,12 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
             name: pd.DataFrame(table, index=views.samples, columns=columns)
             for name, table, columns in zip(views.names, views.tables, views.columns, strict=True)
         }
-        self.model_ = self._fit_model(frames, codes)
-        labelled = int((~np.isnan(codes)).any(axis=1).sum())
-        self.label_noise_ = (2.0 if self.multilabel_ else 4.0) / np.log(labelled + 1.0)
-        if self.calibration_folds:
-            self.label_noise_ = self._calibrate(frames, codes)
+        with keeping_checkpoints():
+            self.model_ = self._fit_model(frames, codes)
+            labelled = int((~np.isnan(codes)).any(axis=1).sum())
+            self.label_noise_ = (2.0 if self.multilabel_ else 4.0) / np.log(labelled + 1.0)
+            if self.calibration_folds:
+                self.label_noise_ = self._calibrate(frames, codes)
         return self
 
     def _fit_model(
@@ -185,7 +187,8 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         named = isinstance(X, Mapping) and not issparse(X)
         if tables or named or is_mudata(X):
             return X
-        table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        with numbers_only(X, "X"):
+            table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         return {"X": pd.DataFrame(table, index=X.index) if isinstance(X, pd.DataFrame) else table}
 
     def _encode(self, y: Any, n_samples: int) -> Float[np.ndarray, "N C"]:

@@ -1,7 +1,7 @@
 """Views of the same samples: reading, aligning, checks and scaling."""
 
 from .alignment import Aligned, as_views, is_mudata, match_views
-from .checks import check_scaled, check_training_columns, check_values
+from .checks import check_scaled, check_spread, check_training_columns, check_values, numbers_only
 from .container import Views
 from .overlap import check_overlap
 from .scaling import Scaling
@@ -16,8 +16,10 @@ __all__ = [
     "as_when",
     "check_overlap",
     "check_scaled",
+    "check_spread",
     "check_training_columns",
     "check_values",
     "is_mudata",
     "match_views",
+    "numbers_only",
 ]

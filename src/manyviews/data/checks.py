@@ -1,7 +1,8 @@
 """Checks of one table that name the row and the column at fault."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,20 @@ FARTHEST = 1e50
 """The same for values as scaled."""
 
 Names = Sequence[Any] | np.ndarray | pd.Index | None
+
+
+@contextmanager
+def numbers_only(given: Any, name: str) -> Iterator[None]:
+    """Around what turns a table into floats: no dates, which would pass for nanoseconds, and no
+    integers that are no floats.
+    """
+    kinds = given.dtypes if isinstance(given, pd.DataFrame) else [getattr(given, "dtype", None)]
+    if any(getattr(kind, "kind", "") in {"m", "M"} for kind in kinds):
+        raise DataError(f"{name} holds dates: give them as times, or as numbers")
+    try:
+        yield
+    except OverflowError as wrong:
+        raise DataError(f"{name} holds a number that is too large: {wrong}") from wrong
 
 
 def check_values(
@@ -56,8 +71,7 @@ def check_training_columns(Y: Float[np.ndarray, "N D"], view: str, columns: Name
         )
     if columns is not None:
         warn_of_identifiers(Y, view, list(columns))
-    ranges = np.nanmax(Y, axis=0) - np.nanmin(Y, axis=0)
-    _refuse_within(1.0 / LARGEST, float(ranges.max()), view, "give it in smaller units")
+    ranges = check_spread(Y, view)
     constant = np.flatnonzero(ranges == 0.0)
     if constant.size == Y.shape[1]:
         raise DataError(f"every column of view {view!r} is constant: there is nothing to learn")
@@ -80,6 +94,13 @@ def warn_of_identifiers(Y: Float[np.ndarray, "N D"], view: str, columns: Sequenc
                 IdentifierWarning,
                 stacklevel=4,
             )
+
+
+def check_spread(Y: Float[np.ndarray, "N D"], view: str) -> Float[np.ndarray, " D"]:
+    """Refuse a view that varies, but by next to nothing; return the ranges of its columns."""
+    ranges = np.nanmax(Y, axis=0) - np.nanmin(Y, axis=0)
+    _refuse_within(1.0 / LARGEST, float(ranges.max()), view, "give it in smaller units")
+    return ranges
 
 
 def check_scaled(

@@ -48,7 +48,7 @@ def read_views(
     sources: Iterable[str],
     how: Reading | None = None,
     *,
-    leave_out: Iterable[tuple[Path, str]] = (),
+    leave_out: Sequence[tuple[Path | str, str]] = (),
     columns: Mapping[str, Sequence[Any]] | None = None,
     categorical: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
 ) -> Sources:
@@ -59,7 +59,7 @@ def read_views(
 
     Parameters
     ----------
-    leave_out : pairs of path and column
+    leave_out : pairs of path, or view, and column
         Columns that are no data, since they are times or labels.
     columns : dict by view, optional
         The columns of a fitted model that the views are for.
@@ -82,7 +82,7 @@ def read_views(
                 place = f"{path}, sheet {part!r}" if len(parts) > 1 else str(path)
                 table, said = _as_view(
                     table, place, view, how,
-                    {c for p, c in leave_out if p == path.resolve()},
+                    {c for p, c in leave_out if p in (path.resolve(), view)},
                     None if columns is None else columns.get(view), coded.get(view, {}),
                 )  # fmt: skip
                 found.concerns += said

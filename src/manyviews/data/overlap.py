@@ -49,12 +49,10 @@ class Overlap:
         """The largest part of a view's samples (or of the other view's, if it is smaller)
         that another view has, too.
         """
-        own = int(self.counts.loc[view, view])
-        shares = [
-            int(self.counts.loc[view, other]) / max(min(own, int(self.counts.loc[other, other])), 1)
-            for other in self.counts
-            if other != view
-        ]
+        names, counts = list(self.counts), self.counts.to_numpy()
+        place = names.index(view)
+        sizes = np.maximum(np.minimum(counts[place, place], np.diag(counts)), 1)
+        shares = np.delete(counts[place] / sizes, place).tolist()
         return max(shares, default=1.0)
 
 
@@ -108,9 +106,10 @@ def little_in_common(
     columns: Mapping[str, Sequence[Any]],
 ) -> str:
     """How few samples a view has in common with the one nearest to it, and a guess why."""
-    others = overlap.counts.loc[view].drop(view)
-    other = str(others.idxmax())
-    common = int(others[other])
+    names = [name for name in samples if name != view]
+    counts = {name: _common(list(samples[view]), list(samples[name]), _plain) for name in names}
+    other = max(names, key=lambda name: counts[name])
+    common = counts[other]
     alone = [name for name in samples[view] if name not in samples[other]]
     message = (
         f"view {view!r} has {common} of its {len(samples[view])} samples in common with {other!r} "

@@ -89,15 +89,18 @@ def sniff(text: str, encoding: str, usual: str, how: Reading) -> Dialect:
 
 
 def _separator(lines: list[str], usual: str) -> str:
-    """The first that divides every line into equally many parts, the header perhaps one less."""
+    """The first that divides all lines into equally many parts, or all but the header, which as R
+    writes it has one less.
+    """
     order = [usual, *(s for s in SEPARATORS if s != usual)]
     if usual == ",":
         order = list(SEPARATORS)
-    for sep in order:
-        counts = [len(row) for row in _rows(lines, sep)]
-        body = counts[1:] or counts
-        if min(body, default=1) > 1 and len(set(body)) == 1 and body[0] - counts[0] in (0, 1):
-            return sep
+    for less in (0, 1):
+        for sep in order:
+            counts = [len(row) for row in _rows(lines, sep)]
+            body = counts[1:] or counts
+            if min(body, default=1) > 1 and len(set(body)) == 1 and body[0] - counts[0] == less:
+                return sep
     first = lines[0] if lines else ""
     if usual == "\t" and not any(sep in first for sep in SEPARATORS) and len(first.split()) > 1:
         return r"\s+"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from matplotlib.colors import LinearSegmentedColormap
 from numpy.typing import ArrayLike
 
@@ -30,12 +30,19 @@ class Group(NamedTuple):
     style: dict[str, Any]
 
 
+class Fog(NamedTuple):
+    """How unsure a model is of its data over a plane of the latent space."""
+
+    spread: Float[np.ndarray, "G G"]
+    extent: tuple[float, float, float, float]
+
+
 def latent_map(
     model: Any,
     labels: ArrayLike | Sequence[Any] | None = None,
     dimensions: tuple[int, int] | None = None,
     ax: Any = None,
-    background: bool = True,
+    background: bool | Fog = True,
     title: str | None = None,
 ) -> "Axes":
     """Scatter the training points in two latent dimensions.
@@ -48,8 +55,9 @@ def latent_map(
         A class per sample (colours and a legend) or numbers (a colour scale).
     dimensions : pair of int, optional
         Default: the two of the largest relevance (for any view).
-    background : bool, default=True
+    background : bool or Fog, default=True
         Shade by the standard deviation of the data predicted there: the darker, the less sure.
+        A `Fog` that was computed before saves time where several maps show one plane.
     title : str, optional
         Of the legend. Default: the name of ``labels`` if it is a Series.
     """
@@ -61,7 +69,7 @@ def latent_map(
     i, j = dimensions
     X = model.latent_mean_[:, [i, j]]
     if background:
-        _shade(model, X, dimensions, ax)
+        _shade(background if isinstance(background, Fog) else fog_of(model, dimensions), ax)
     named = title or getattr(labels, "name", None)
     _points(
         X, model.latent_std_[:, [i, j]], labels, ax, None if named is None else in_picture(named)
@@ -130,7 +138,9 @@ def _points(
         )  # fmt: skip
 
 
-def _shade(model: Any, X: np.ndarray, dimensions: tuple[int, int], ax: Any) -> None:
+def fog_of(model: Any, dimensions: tuple[int, int]) -> Fog:
+    """Predictive std over the plane of two dimensions, the others at their means."""
+    X = model.latent_mean_[:, list(dimensions)]
     low, high = X.min(axis=0), X.max(axis=0)
     margin = 0.1 * np.maximum(high - low, 1e-6)
     first = np.linspace(low[0] - margin[0], high[0] + margin[0], GRID)
@@ -138,13 +148,16 @@ def _shade(model: Any, X: np.ndarray, dimensions: tuple[int, int], ax: Any) -> N
     grid = np.tile(model.latent_mean_.mean(axis=0), (GRID * GRID, 1))
     mesh = np.meshgrid(first, second)
     grid[:, dimensions[0]], grid[:, dimensions[1]] = mesh[0].ravel(), mesh[1].ravel()
-    spread = _uncertainty(model, grid).reshape(GRID, GRID)
-    extent = (first[0], first[-1], second[0], second[-1])
+    extent = (float(first[0]), float(first[-1]), float(second[0]), float(second[-1]))
+    return Fog(_uncertainty(model, grid).reshape(GRID, GRID), extent)
+
+
+def _shade(fog: Fog, ax: Any) -> None:
     ax.imshow(
-        np.log(spread), extent=extent, origin="lower", aspect="auto", cmap=FOG,
+        np.log(fog.spread), extent=fog.extent, origin="lower", aspect="auto", cmap=FOG,
         interpolation="bilinear", zorder=1,
     )  # fmt: skip
-    ax.set(xlim=extent[:2], ylim=extent[2:], autoscale_on=False)
+    ax.set(xlim=fog.extent[:2], ylim=fog.extent[2:], autoscale_on=False)
 
 
 def _uncertainty(model: Any, X: np.ndarray) -> np.ndarray:

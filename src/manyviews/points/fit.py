@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from .._runtime import refuse_fork
 from ..errors import OptionError
 from ..inference.bound import Model
 from ..inference.driver import fit_model, plan_fit
@@ -60,6 +61,7 @@ def fit_points(
     stages
         The model's own plan, for a search that has none.
     """
+    refuse_fork()
     outputs = tuple(
         arranged(Y, whole, name) for Y, whole, name in zip(data, exact, names, strict=True)
     )

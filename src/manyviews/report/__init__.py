@@ -63,6 +63,7 @@ def write_report(
     coloured = {} if metadata is None else aligned_metadata(metadata, model.samples_)
     assessments = [] if held_out is None else assess(model, held_out, times, sequences)
     sure = stability_of(model) if stability else None
+    look = check(subject.tables)
     name = type(model).__name__
     n = len(subject.names)
     what = "one table" if n == 1 else f"{n} views ({', '.join(subject.names[:8])}{', …' * (n > 8)})"
@@ -71,8 +72,8 @@ def write_report(
         title or ("Report on one table" if n == 1 else f"What {n} views share"),
         f"{name} of {what}, {len(subject.latent)} samples",
         part.findings_section(findings(subject, assessments, sure)),
-        part.concerns_section(concerns(subject, assessments, messages)),
-        part.look_section(check(subject.tables)),
+        part.concerns_section(concerns(subject, assessments, messages, look)),
+        part.look_section(look),
         part.data_section(subject),
         part.relevance_section(subject),
         part.latent_section(subject, coloured),

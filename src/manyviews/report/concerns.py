@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..checking import Check
 from ..fitted.sentences import share
 from ..inference.diagnostics import LOW_SIGNAL
 from ..plot.subject import Subject
@@ -23,10 +24,21 @@ class Concern(NamedTuple):
 
 
 def concerns(
-    subject: Subject, assessments: Sequence[Assessment], messages: Sequence[str] = ()
+    subject: Subject,
+    assessments: Sequence[Assessment],
+    messages: Sequence[str] = (),
+    look: Check | None = None,
 ) -> list[Concern]:
-    """Everything that should make a reader careful; ``messages`` are warnings of the fit."""
-    found = [*_of_data(subject), *_of_fit(subject), *_of_dimensions(subject)]
+    """Everything that should make a reader careful.
+
+    ``messages`` are warnings of the fit, ``look`` is that before it.
+    """
+    found = [
+        *_of_data(subject),
+        *([] if look is None else _of_look(look)),
+        *_of_fit(subject),
+        *_of_dimensions(subject),
+    ]
     for assessment in assessments:
         found += _of_predictions(assessment)
     if not assessments:
@@ -51,6 +63,17 @@ def _of_data(subject: Subject) -> list[Concern]:
             )
         )
     return found
+
+
+def _of_look(look: Check) -> list[Concern]:
+    """What a look at the data warns of; its notes stand elsewhere."""
+    return [
+        Concern(
+            c.what if c.view is None else f"{c.view}: {c.what}",
+            " ".join(part for part in (c.done, c.advice) if part),
+        )
+        for c in (*look.errors, *look.warnings)
+    ]
 
 
 def _of_fit(subject: Subject) -> list[Concern]:

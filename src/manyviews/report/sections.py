@@ -24,7 +24,7 @@ from ..plot import (
     traversal,
 )
 from ..plot.drawing import draw_images, picture_of
-from ..plot.latent import MANY, Group, sample_groups
+from ..plot.latent import MANY, Group, fog_of, sample_groups
 from ..plot.style import COLOURS
 from ..plot.subject import Subject
 from ..plot.traversal import grey_limits
@@ -74,19 +74,16 @@ def look_section(found: Check) -> str:
     parts = [table(figures)]
     if len(found.overlap) > 2:
         parts.append(details("Samples in common", table(found.overlap)))
-    entries = []
-    for concern in found.concerns:
-        where = "" if concern.view is None else f" {in_html(concern.view)}:"
+    notes = []
+    for concern in found.of("note"):
+        where = "" if concern.view is None else f"<b>{in_html(concern.view)}</b>: "
         more = " ".join(part for part in (concern.done, concern.advice) if part)
-        entries.append(
-            f"<b>{in_html(concern.severity)}</b>{where} {_text(concern.what)} "
-            f"<span class='advice'>{_text(more)}</span>"
-        )
-    first = [e for e, c in zip(entries, found.concerns, strict=True) if c.severity != "note"]
-    rest = [e for e, c in zip(entries, found.concerns, strict=True) if c.severity == "note"]
-    parts += [items(first, "notes")] if first else []
-    parts += [details(count_of(len(rest), "note"), items(rest, "notes"))] if rest else []
-    lead = "The tables as the model took them: what there is, what is odd, what was done about it."
+        notes.append(f"{where}{_text(concern.what)} <span class='advice'>{_text(more)}</span>")
+    parts += [details(count_of(len(notes), "note"), items(notes, "notes"))] if notes else []
+    lead = (
+        "The tables as the model took them, and what was done about what is odd; warnings are "
+        "among the concerns."
+    )
     return section("A look at the data", *parts, lead=lead)
 
 
@@ -164,6 +161,7 @@ def latent_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
         colourings = list(metadata.items())
     samples = [str(sample) for sample in subject.model.samples_]
     names, pictures = subject.labels, []
+    fogs = {pair: fog_of(subject.model, pair) for pair in pairs}
     for title, values in colourings[:MOST_LABELS]:
         groups = sample_groups(values, len(samples))
         legend = 0.9 * (1 + (len(groups) - 1) // LEGEND_ROWS) if title else 0.0
@@ -171,7 +169,7 @@ def latent_section(subject: Subject, metadata: Mapping[str, Any]) -> str:
             pictures.append(
                 drawing(
                     lambda figure, p=pair, v=values, t=title: latent_map(
-                        subject.model, v, p, figure.subplots(), title=t or None
+                        subject.model, v, p, figure.subplots(), fogs[p], title=t or None
                     ),
                     f"Dimensions {names[pair[0]]} and {names[pair[1]]}"
                     f"{f', coloured by {title}' if title else ''}; bars are one standard "

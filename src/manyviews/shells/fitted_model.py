@@ -174,7 +174,11 @@ class FittedModel(BaseEstimator):
 
     def _repr_html_(self) -> str | None:
         if is_fitted(self):
-            return self.summary(stability=False)._repr_html_()
+            now = (*self.dimension_labels(), id(self._known_stability()))
+            known = self.__dict__.get("_shown", (None, ""))
+            if known[0] != now:  # notebooks ask twice
+                known = self._shown = (now, self.summary(stability=False)._repr_html_())
+            return known[1]
         try:
             return super()._repr_html_()
         except AttributeError:  # scikit-learn has been told to show text
@@ -201,7 +205,7 @@ class FittedModel(BaseEstimator):
     ) -> Self:
         """Take a fitted engine; ``bound``, if there is one, is that of some rows as scaled."""
         self.engine_, self.fit_info_ = engine, info
-        for stale in ("dimension_names_", "_stabilities"):
+        for stale in ("dimension_names_", "_stabilities", "_shown"):
             self.__dict__.pop(stale, None)
         info.n_active = self.n_active_
         self.n_iter_ = max(1, n_iter)
@@ -359,6 +363,8 @@ class FittedModel(BaseEstimator):
 
     def _incoherence(self) -> str:
         """Why the parts of a model from a file do not belong together; empty if they do."""
+        if "engine_" not in vars(self):  # options of a model, not a model
+            return ""
         data, scalings = self.engine_.data, self._scalings
         if len(data) != len(scalings):
             return f"it has {len(scalings)} scalings for {len(data)} tables"

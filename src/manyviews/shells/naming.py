@@ -11,7 +11,7 @@ from ..errors import DataError, OptionError
 Names = str | Sequence[str]
 
 
-def listed(names: Names | None) -> list[str]:
+def listed(names: Any) -> list[str]:
     """One name or several, as a list."""
     if names is None:
         return []

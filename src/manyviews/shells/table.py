@@ -15,9 +15,9 @@ from ..data import (
     check_scaled,
     check_training_columns,
     check_values,
+    numbers_only,
 )
 from ..data.alignment import unmasked
-from ..errors import DataError
 from ..fitted.explain import mean_slopes, variance_explained
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, refuse_both
 
@@ -259,14 +259,11 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         return scaled
 
     def _check(self, X: Any, reset: bool, empty_rows: bool) -> Float[np.ndarray, "N D"]:
-        refuse_dates(X)
-        try:
+        with numbers_only(X, "X"):
             Y = validate_data(
                 self, unmasked(X), reset=reset, dtype=np.float64, ensure_all_finite=False,
                 ensure_min_samples=MIN_SAMPLES if reset else 1,
             )  # fmt: skip
-        except OverflowError as wrong:
-            raise DataError(f"X holds a number that is too large: {wrong}") from wrong
         rows = X.index if isinstance(X, pd.DataFrame) else None
         check_values(Y, "X", getattr(self, "feature_names_in_", None), rows, empty_rows=empty_rows)
         return Y
@@ -288,13 +285,6 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
     @property
     def _n_features_out(self) -> int:
         return self.latent_mean_.shape[1]
-
-
-def refuse_dates(X: Any) -> None:
-    """Dates would pass for numbers of nanoseconds."""
-    kinds = X.dtypes if isinstance(X, pd.DataFrame) else [getattr(X, "dtype", None)]
-    if any(getattr(kind, "kind", "") in {"m", "M"} for kind in kinds):
-        raise DataError("X holds dates: give them as times, or as numbers")
 
 
 def row_names(X: Any, n_rows: int) -> list[Any]:

@@ -548,6 +548,8 @@ class ViewsModel(FittedModel):
         )
 
     def _incoherence(self) -> str:
+        if "engine_" not in vars(self):
+            return ""
         n_views = len(self.engine_.data)
         if not len(self.view_names_) == len(self.columns_) == n_views:
             return f"it names {len(self.view_names_)} views of {n_views}"

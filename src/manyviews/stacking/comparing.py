@@ -93,9 +93,9 @@ def compare(
     data = views if given else Views(views, times=times, sequences=sequences)
     if len(tuple(data)) < 2:
         raise DataError(f"a comparison needs two views or more, got {list(data)}")
-    found = as_views(data)
-    check_overlap(found, timed=data.times is not None)
-    check_views(found, empty_rows=data.times is not None)
+    views = as_views(data)
+    check_overlap(views, timed=data.times is not None)
+    check_views(views, empty_rows=data.times is not None)
     names = tuple(data)
     questions = [Question.of(names, target) for target in listed(targets) or names]
     methods = _methods(models, data, questions)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from .._runtime import refuse_fork
 from ..data import When
 from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
@@ -88,6 +89,7 @@ def fit_from(
 
     ``inputs`` are what else the fit depends on, besides its options and the data.
     """
+    refuse_fork()
     outputs = tuple(options.outputs(view, Y) for view, Y in enumerate(data))
     what = vars(replace(options, when=None)) | {"plan": None}
     model, posteriors, info = fit_model(

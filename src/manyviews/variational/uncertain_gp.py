@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from ..data import Scaling, check_training_columns, check_values
+from ..data import Scaling, check_training_columns, check_values, numbers_only
 from ..errors import DataError
 from ..expectations import Gaussian
 from ..fitted import Positions
@@ -202,13 +202,15 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
             raise DataError("requires y to be passed, but the target y is None")
         Z = self._check(X, reset=True)
         self.target_names_ = list(y.columns) if isinstance(y, pd.DataFrame) else None
-        Y = check_array(
-            y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
-        )
+        with numbers_only(y, "y"):
+            Y = check_array(
+                y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan", input_name="y"
+            )
         check_consistent_length(Z, Y)
         self.single_target_ = Y.ndim == 1
         Y = Y.reshape(len(Y), -1)
         check_training_columns(Z, "X", getattr(self, "feature_names_in_", None))
+        check_values(Y, "y", self.target_names_, empty_rows=True)
         return Z, Y
 
     def _training_noise(
@@ -378,10 +380,11 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     # ------------------------------------------------------------------ edges
 
     def _check(self, X: Any, reset: bool) -> Float[np.ndarray, "N Q"]:
-        values = validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_all_finite=False,
-            ensure_min_samples=MIN_SAMPLES if reset else 1,
-        )  # fmt: skip
+        with numbers_only(X, "X"):
+            values = validate_data(
+                self, X, reset=reset, dtype=np.float64, ensure_all_finite=False,
+                ensure_min_samples=MIN_SAMPLES if reset else 1,
+            )  # fmt: skip
         rows = X.index if isinstance(X, pd.DataFrame) else None
         names = getattr(self, "feature_names_in_", None)
         check_values(values, "X", names, rows, empty_rows=True)
