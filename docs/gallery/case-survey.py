@@ -3,7 +3,7 @@
 
 A case study for questionnaires: ordered and yes-or-no answers, people who skip a part, and an estimate that allows for it.
 
-400 people were asked eight questions about their trust in institutions, with answers from 1 (not at all) to 5 (fully), and
+300 people were asked eight questions about their trust in institutions, with answers from 1 (not at all) to 5 (fully), and
 then six yes-or-no questions about what they do: vote, give, volunteer, and so on. People of little trust often skipped
 the second part. What share of *all* of them votes? No survey comes with our dependencies, so that **these answers are simulated**,
 from two attitudes per person; the true shares are known, and we can check the answer.
@@ -17,7 +17,7 @@ import pandas as pd
 from manyviews import MRD, Search, plot
 
 rng = np.random.default_rng(3)
-N = 400
+N = 300
 trust, energy = rng.normal(size=(2, N))
 asked = ["parliament", "courts", "police", "press", "banks", "science", "schools", "neighbours"]
 done = ["votes", "gives", "volunteers", "petitions", "protests", "boycotts"]
@@ -41,8 +41,8 @@ print(f"{skipped.mean():.0%} of the people skipped the second part")
 # The options say what the answers are: ordered, and yes or no. The model estimates how far apart the levels are.
 
 model = MRD(
-    3, n_inducing=20, kernel="linear", likelihood={"attitudes": "ordinal", "behaviour": "bernoulli"},
-    search=Search(n_restarts=1, max_iter=100), random_state=0,
+    3, n_inducing=12, kernel="linear", likelihood={"attitudes": "ordinal", "behaviour": "bernoulli"},
+    search=Search(n_restarts=1, max_iter=60), random_state=0,
 )  # fmt: skip
 model.fit({"attitudes": attitudes, "behaviour": behaviour[~skipped]})
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4))
@@ -116,7 +116,7 @@ ax.legend()
 # %%
 # ## Answer
 #
-# - {{ f"{found['everybody, by the model']['votes']:.0%}" }} ± {{ f"{found['± (of the draws)']['votes']:.0%}" }} of the 400 people vote.
+# - {{ f"{found['everybody, by the model']['votes']:.0%}" }} ± {{ f"{found['± (of the draws)']['votes']:.0%}" }} of the 300 people vote.
 #   Counting only those who answered gives {{ f"{found['those who answered']['votes']:.0%}" }}; the truth is {{ f"{truth['votes']:.0%}" }}.
 # - Over the six questions, the mean absolute error is
 #   {{ f"{100 * (found['those who answered'] - truth).abs().mean():.1f}" }} percentage points for those who answered,
@@ -127,6 +127,6 @@ ax.legend()
 #   those who answered have {{ f"{base_loss.mean():.2f}" }}.
 # - Two limits. Here, people skip according to the attitudes that they *reported*; if they skip for reasons that no
 #   answer shows, a bias stays, whatever the model. And the ± is that of the draws: the model's parameters are taken as
-#   known, and the 400 people as the whole population.
+#   known, and the 300 people as the whole population.
 #
 # Next: [Kinds of data](../kinds.md).

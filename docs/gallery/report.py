@@ -8,9 +8,11 @@ page.
 """
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer
 
+from manyviews import plot
 from manyviews.linear import GroupFactorAnalysis
 from manyviews.report import write_report
 
@@ -43,6 +45,20 @@ assessments = write_report(
 import pandas as pd
 
 pd.DataFrame([a.summary() for a in assessments]).set_index("view").T
+
+# %%
+# and so are its pictures: predictions of held-out tables, and how much of the truth their intervals hold.
+
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+for assessment, colour in zip(assessments, ("#0072B2", "#D55E00", "#009E73")):
+    standard = [
+        (part - assessment.centre) / assessment.scale
+        for part in (assessment.truth, assessment.mean)
+    ]
+    plot.predicted_against_true(*standard, ax=left, colour=colour)
+    found = assessment.truth, assessment.mean, assessment.std
+    plot.calibration(*found, ax=right, label=assessment.view, colour=colour)
+right.legend()
 
 # %%
 # [Reports and pictures](../pictures.md) is the guide.

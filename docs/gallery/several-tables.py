@@ -56,6 +56,9 @@ for (name, values), line in zip(rows.items(), axes):
     line[0].set_ylabel(name, rotation=0, ha="right", va="center")
 
 # %%
-# The error is {{ f"{np.sqrt(np.mean((mean - lower[new]) ** 2)):.1f}" }} grey levels (of 16), and
-# {{ f"{np.mean(np.abs(mean - lower[new]) < 1.645 * std):.0%}" }} of the true pixels are inside the 90 % intervals.
+error = ((mean - lower[new]) ** 2).mean() ** 0.5
+inside = (abs(mean - lower[new]) < 1.645 * std).mean()
+
+# %%
+# The error is {{ f"{error:.1f}" }} grey levels (of 16), and {{ f"{inside:.0%}" }} of the true pixels are inside the 90 % intervals.
 # [Several views](../mrd.md) explains the model and its options.
