@@ -8,7 +8,7 @@ DEMO   := results/demo
 EXPERIMENTS := toy robustness oil-map oil-class pose yale avletters fi-mrd peers cmu35 video exam imputation \
     missing-inputs mackey usps thesis-mixture thesis-gplvm toy-mc pose-mc cuave tables defaults
 
-.PHONY: help demo test test-all lint format bench docs experiments clean
+.PHONY: help demo test test-all lint format bench docs docs-serve docs-pictures experiments clean
 
 help:            ## what there is
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -42,12 +42,19 @@ format: $(READY) ## format the code
 bench: $(READY)  ## speed, memory and agreement, side by side with GPy and GPflow
 	$(BIN)/python -m benchmarks --json results/benchmarks.json
 
-docs: $(READY)   ## build the documentation into site/
+docs: $(READY)   ## build the documentation into site/; the first time runs its examples
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	@echo "open site/index.html in a browser"
+	@echo "open site/index.html in a browser, or: make docs-serve"
+
+docs-serve: docs ## build the documentation and serve it at http://localhost:8000
+	$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory site
+
+docs-pictures: $(READY) ## draw the committed pictures of the documentation anew (needs Chromium)
+	$(BIN)/python docs/assets/overview.py
+	$(BIN)/python docs/assets/explorer.py
 
 experiments: $(READY) ## reproduce the published tables (needs MANYVIEWS_DATA)
 	for name in $(EXPERIMENTS); do $(BIN)/python -m experiments $$name --json results/$$name.json || exit 1; done
 
 clean:           ## remove what the targets made
-	rm -rf $(VENV) .venv-gpy .venv-gpflow .venv-cca_zoo .venv-mofa results site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-gpy .venv-gpflow .venv-cca_zoo .venv-mofa results site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -80,7 +80,7 @@ def encode(node: Any, name: str, tensors: Tensors) -> Any:
 
 
 def decode(node: Any, tensors: Tensors) -> Any:
-    """What :func:`encode` was given; whatever it cannot have written is refused."""
+    """What `encode` was given; whatever it cannot have written is refused."""
     if not isinstance(node, dict):
         return node
     if "record" in node:

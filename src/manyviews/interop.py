@@ -77,7 +77,7 @@ def annotate(data: Any, model: Any, key: str = "mrd") -> Any:
 
 
 def to_mudata(model: Any, key: str = "mrd") -> Any:
-    """The training data as a MuData object with the model's results (see :func:`annotate`)."""
+    """The training data as a MuData object with the model's results (see `annotate()`)."""
     mudata, anndata = needed("mudata", "mudata"), needed("anndata", "mudata")
     parts = {}
     for name, table in Subject(model).tables.items():

@@ -67,7 +67,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def read(path: str | os.PathLike[str]) -> Any:
-    """Read what :func:`write` wrote; every defect of the file is a ``FileFormatError``."""
+    """Read what `write()` wrote; every defect of the file is a ``FileFormatError``."""
     path = Path(path)
     header = describe(path)
     try:
@@ -87,7 +87,7 @@ def read(path: str | os.PathLike[str]) -> Any:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load a model that :meth:`save` wrote.
+    """Load a model that `save()` wrote.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Parameters that carry their constraint, and the two verbs fix and free.
 
-A :class:`Parameter` stores an unconstrained array ``raw``; ``value`` applies the
+A `Parameter` stores an unconstrained array ``raw``; ``value`` applies the
 constraint. This is the only place where constraints are applied.
 """
 
@@ -94,7 +94,7 @@ def positive(value: ArrayLike) -> Parameter:
 
 
 def is_parameter(node: Any) -> bool:
-    """Tell whether a node of a pytree is a :class:`Parameter`."""
+    """Tell whether a node of a pytree is a `Parameter`."""
     return isinstance(node, Parameter)
 
 

@@ -33,7 +33,7 @@ LONGEST_STEM = 100  # characters of a file's name that its temporary neighbour k
 
 @contextmanager
 def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn what the operating system says of a path into a :class:`FileWriteError`."""
+    """Turn what the operating system says of a path into a `FileWriteError`."""
     try:
         yield
     except FileWriteError:

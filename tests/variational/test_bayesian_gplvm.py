@@ -316,7 +316,7 @@ def test_signal_check(Y):
     BayesianGPLVM(2, signal_check="off", **FAST).fit(noise)
     with pytest.warns(LowSignalWarning, match="'pose' has .* 1.6: the model takes 62% of its"):
         check_signal({"pose": 1.6, "shape": 5.0}, "warn")
-    check_signal({"shape": 5.0}, "error")
+    check_signal({"shape": 5.0, "counts": float("nan")}, "error")
 
 
 def test_checkpointed_fit_removes_its_file(Y, tmp_path):

@@ -13,7 +13,7 @@ from ..data.concern import SEVERITIES, Concern, Severity
 
 @dataclass(frozen=True)
 class Check:
-    """What :func:`manyviews.check` found.
+    """What `check` found.
 
     Attributes
     ----------

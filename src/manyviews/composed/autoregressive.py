@@ -27,31 +27,31 @@ N_PATHS = 500  # trajectories behind sampled moments
 
 @register_record
 class AutoregressiveGP(BaseEstimator):
-    """A series of one or more columns as a Gaussian process of its own last values.
+    """Gaussian process autoregression of a series with one or more columns.
 
         y_t = f(y_{t-τ}, …, y_{t-1}, u_t) + noise,   f ~ GP(0, k).
 
-    Forecasts iterate the model. How a prediction's uncertainty enters the next steps is chosen
-    by ``propagation``:
+    Forecasts iterate the model. ``propagation`` chooses how the uncertainty of a prediction enters
+    the next steps:
 
     - ``"sampled"``: moments of trajectories, each of which follows one function drawn from the
-      posterior; this has no other approximation than the number of draws;
-    - ``"naive"``: not at all, the next inputs are taken for certain;
+      posterior; the number of draws is the only approximation;
+    - ``"naive"``: the next inputs are taken as certain;
     - ``"girard"``: the next inputs are Gaussian with the variances of the predictions (Girard et
-      al. 2003), correlations between lags left out: with a linear kernel, whose weights of
-      neighbouring lags are large and opposite, variances can therefore explode;
-    - ``"augmented"``: moreover, each predicted value joins the training set together with its
-      uncertain input [BGPLVM16, §6.1]. As the value counts as observed, variances come out too
-      small.
+      al. 2003). Correlations between lags are neglected, so that variances can explode with a
+      linear kernel;
+    - ``"augmented"``: in addition, each predicted value joins the training set with its uncertain
+      input [BGPLVM16, §6.1]. It then counts as observed, and variances are too small.
 
     Parameters
     ----------
     window : int, default=10
         The number τ of past values that a value depends on.
     estimator : UncertainGPRegressor, optional
-        The regression; its options are reached as ``estimator__n_inducing`` and so on. Default:
-        ``UncertainGPRegressor(kernel="rbf + linear")``, as most of a value is linear in the last.
+        The regression. Its options are set as ``estimator__n_inducing`` and so on. Default:
+        ``UncertainGPRegressor(kernel="rbf + linear")``.
     propagation : {"sampled", "augmented", "girard", "naive"}, default="sampled"
+        How uncertainty enters the next steps; see above.
 
     Attributes
     ----------
@@ -85,14 +85,14 @@ class AutoregressiveGP(BaseEstimator):
     # ------------------------------------------------------------------ fitting
 
     def fit(self, Y: Any, exogenous: Any = None, *, sequences: Any = None) -> Self:
-        """Fit to a series, rows in the order of time at equal steps; NaN is missing.
+        """Fit to a series whose rows are in order of time at equal steps; NaN is missing.
 
         Parameters
         ----------
         exogenous : array-like, optional
-            Inputs known in advance, one row per time: those at time t help to predict y_t.
+            Inputs known in advance, one row per time; those at time t help to predict y_t.
         sequences : array-like, optional
-            Which independent series each row belongs to; no window reaches across.
+            The independent series that each row belongs to. Windows do not cross series.
         """
         if isinstance(self.window, bool) or not isinstance(self.window, int) or self.window < 1:
             raise OptionError(f"window must be a positive whole number, got {self.window!r}")
@@ -145,18 +145,31 @@ class AutoregressiveGP(BaseEstimator):
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> Any:
-        """The next values: mean, ``(mean, std)``, or trajectories (n_samples, n_steps[, columns]).
+        """Forecast the next values of a series.
 
         Parameters
         ----------
+        n_steps : int
+            Number of steps ahead.
         exogenous : array-like of shape (n_steps, n_exogenous), optional
-            Needed if the model was fitted with exogenous inputs.
+            Required if the model was fitted with exogenous inputs.
         history : array-like, optional
-            The series to continue, at least ``window`` rows; default: a training series.
+            The series to continue, with at least ``window`` rows. Default: a training series.
         sequence : label, optional
-            Which training series to continue, if there were several.
+            The training series to continue, if there were several.
         propagation : str, optional
-            Another one than the estimator's.
+            Overrides the option of the estimator.
+        return_std : bool, default=False
+            Whether to return standard deviations as well.
+        n_samples : int, optional
+            Return this many trajectories instead, of shape (n_samples, n_steps[, n_columns]).
+        random_state : int, RandomState or None, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray, DataFrame or tuple
+            Mean, (mean, std) or trajectories.
         """
         check_is_fitted(self)
         chosen = self._check_propagation(self.propagation if propagation is None else propagation)
@@ -208,7 +221,7 @@ class AutoregressiveGP(BaseEstimator):
         return (self._like(mean), self._like(std)) if return_std else self._like(mean)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; see :func:`manyviews.load`."""
+        """Write the fitted model to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 

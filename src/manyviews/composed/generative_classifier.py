@@ -26,11 +26,11 @@ from .density_powers import DensityPowers
 
 @register_record
 class GenerativeClassifier(ClassifierMixin, BaseEstimator):
-    """Bayes' rule over one density model per class: p(c | x) ∝ p(c) p(x | c).
+    """Classifier with one density model per class: p(c | x) ∝ p(c) p(x | c).
 
     With a Bayesian GP-LVM, log p(x | c) is F(Y_c, x) - F(Y_c), a difference of two bounds
-    [BGPLVM16, eq. 36]. Because the model knows the density of a row, it can tell rows that are like
-    none of the classes, and it takes rows with missing values as they are.
+    [BGPLVM16, eq. 36]. Densities identify rows that are unlike all classes, and rows may have
+    missing values.
 
     Parameters
     ----------
@@ -41,29 +41,31 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         Class priors: shares of the training rows, equal ones, one number per class in the order
         of ``classes_``, or a number by class.
     reject_share : float, default=0.0
-        Share of ordinary rows that :meth:`reject` may call strange: its threshold is that quantile
-        of the log density of training rows. Zero: no threshold is computed.
+        Share of ordinary rows that `reject()` may reject: its threshold is that quantile of
+        the log density of training rows. Zero computes no threshold.
     calibration : int or float, optional
-        Score training rows by models that have not seen them: in that many folds (int), or a
-        held-out share (float below one); every fold costs one more fit of all classes. Densities
-        are then weighed against each other by the log loss of these rows, with a power and an
-        offset for every class (:class:`DensityPowers`), and the threshold of rejects is theirs.
-        By default densities are taken as they are, and the threshold is that of rows which the
-        models know, so that somewhat more than ``reject_share`` of new rows are rejected.
+        Folds (int) or held-out share (float below one) of training rows that are scored by models
+        which have not seen them; each fold costs another fit of all classes. A power and an offset
+        for each class then minimise the log loss of these rows, and the threshold of
+        `reject()` is computed from them. By default densities are used as they are, and the
+        threshold comes from rows that the models have seen, so that somewhat more than
+        ``reject_share`` of new rows are rejected.
     n_jobs : int, optional
-        Processes that fit and score the classes side by side, as in scikit-learn; -1 takes all
-        cores. By default one class after the other.
+        Number of processes that fit and score classes in parallel, as in scikit-learn; -1 uses
+        all cores. Default: one.
 
     Attributes
     ----------
     classes_ : ndarray
+        Class labels.
     models_ : list
         The fitted model of every class.
     log_priors_ : ndarray
+        Logarithms of the class priors.
     powers_ : DensityPowers
         The calibration: ``power`` and ``offset`` of every class.
     threshold_ : float
-        Log density below which a row is rejected; minus infinity where none was asked for.
+        Log density below which a row is rejected; minus infinity without ``reject_share``.
 
     Examples
     --------
@@ -219,7 +221,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return np.exp(self.predict_log_proba(X))
 
     def predict(self, X: Any, *, reject_label: Any = None) -> np.ndarray:
-        """The likeliest class of every row; ``reject_label``, if given, for strange rows."""
+        """The most probable class of every row; ``reject_label``, if given, for rejected rows."""
         densities = self.log_densities(X)
         joint = self.powers_.apply(densities) + self.log_priors_
         found = self.classes_[np.argmax(joint, axis=1)]
@@ -229,7 +231,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return np.where(strange, np.asarray(reject_label), found)
 
     def reject(self, X: Any) -> np.ndarray:
-        """True for rows that are like none of the classes."""
+        """Return True for rows whose density is below ``threshold_``: unlike all classes."""
         return self._strange(self.score_samples(X))
 
     def _strange(self, density: Float[np.ndarray, " N"]) -> np.ndarray:
@@ -238,7 +240,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return density < self.threshold_
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted classifier to one file; see :func:`manyviews.load`."""
+        """Write the fitted classifier to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 

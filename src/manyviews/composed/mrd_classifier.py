@@ -26,33 +26,35 @@ LABEL_NOISE_FLOOR = 0.01  # of the codes' variance; without one, exact labels ou
 
 @register_record
 class MRDClassifier(ClassifierMixin, BaseEstimator):
-    """Classes, or several labels per sample, predicted from any number of feature views.
+    """Semi-supervised classifier of one or several views, with one or several labels per sample.
 
-    The labels enter a model of all views as one more view, coded -1 / +1 with a column per
-    class. For new samples that view is predicted from the others; with moments m and v of its
-    columns, p(class) ∝ Π_c N(code_c; m_c, v_c + τ²), mixed over the modes of q(x*). For several
-    labels per sample every column is decided on its own. The model would trust its labels too
-    much (they are exact, so their noise goes to zero); τ² says how far n labels can be trusted:
-    by default an output that equals its code is given odds of n+1 to 1 (rule of succession);
-    with ``calibration_folds`` it is the variance of the best log loss on training samples held
-    out, fold by fold.
+    Labels enter an `MRD` of all views as one more view, coded -1 / +1 with a
+    column per class [MRD21, §5.4]. For new samples that view is predicted from the others: with
+    moments m and v of its columns, p(class) ∝ Π_c N(code_c; m_c, v_c + τ²), mixed over the modes
+    of q(x*). With several labels per sample every column is decided separately. Samples whose
+    label is NaN take part in the fit without a label.
+
+    Exact labels have no noise, and their predictions would be too certain; τ² is added to their
+    variance. By default an output that equals its code gets odds of n+1 to 1 from n labels (rule
+    of succession); with ``calibration_folds``, τ² minimises the log loss of held-out samples.
 
     Parameters
     ----------
     estimator : MRD, optional
-        The model; default ``MRD()``. Its options are reached as ``estimator__n_components``.
+        The model. Its options are set as ``estimator__n_components`` and so on. Default: ``MRD()``.
     private : {"posterior", "nearest", "blend", "conditional"}, default="conditional"
-        See :meth:`MRD.predict`. Exact labels can take a dimension for themselves, of which the
-        features then say nothing directly; near samples still do.
+        Source of the dimensions that the features do not determine; see
+        `MRD`. Labels can occupy a dimension of their own, which only nearby
+        training samples inform.
     n_modes : int, default=3
         Optima of the latent position that probabilities are averaged over.
     calibration_folds : int, default=0
-        Folds for the calibration, each of which costs another fit; 0 for the rule above.
+        Folds for the calibration, each of which costs another fit. Zero uses the rule above.
 
     Attributes
     ----------
     classes_ : ndarray
-        Class labels; for several labels per sample their numbers or column names.
+        Class labels; with several labels per sample, their numbers or column names.
     label_noise_ : float
         The variance τ² of the calibration.
     model_ : MRD
@@ -83,10 +85,10 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         self.calibration_folds = calibration_folds
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit to features (views as for :class:`MRD`, or one table) and labels.
+        """Fit to features (views as for `MRD`, or one table) and labels.
 
-        ``y`` holds one class per sample, or a 0/1 matrix of labels. A sample whose label is
-        NaN (in ``y`` of floats or objects) helps to learn the features' structure only.
+        ``y`` holds one class per sample, or a 0/1 matrix of labels. Samples whose label is NaN (or
+        None, in ``y`` of objects) inform the structure of the features only.
         """
         if self.private not in TREATMENTS:
             raise OptionError(f"private must be one of {TREATMENTS}, got {self.private!r}")
@@ -127,14 +129,14 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         return self._chances(modes, self.label_noise_)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The likeliest class of every sample, or the labels with a probability above one half."""
+        """The most probable class of each sample, or all labels with a probability above ½."""
         chances = self.predict_proba(X)
         if self.multilabel_:
             return (chances > 0.5).astype(int)
         return self.classes_[np.argmax(chances, axis=1)]
 
     def save(self, path: Any) -> None:
-        """Write the fitted classifier to one file; see :func:`manyviews.load`."""
+        """Write the fitted classifier to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 

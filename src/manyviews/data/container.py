@@ -26,6 +26,7 @@ class Views(Mapping[str, Any]):
     times, sequences : array-like or Series, optional
         A time stamp and a sequence per sample; models that take them find them here.
     align : {"union", "intersection"}, default="union"
+        Keep every sample, missing where a view lacks it, or only those of all views.
 
     Examples
     --------

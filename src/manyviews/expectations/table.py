@@ -8,7 +8,7 @@ With q(x_n) = N(μ_n, diag S_n) and inducing inputs Z, the three statistics of a
 
 where each row g of the weights W picks the data that one group of outputs has seen.
 A kernel whose sums and products reduce to registered closed forms uses those; every
-other kernel goes through :mod:`.quadrature`, which reports its error.
+other kernel goes through `quadrature`, which reports its error.
 """
 
 from collections.abc import Callable
@@ -61,12 +61,12 @@ def register_cross(a: type[Kernel], b: type[Kernel], function: Callable[..., Arr
 
 
 def register_rows(kind: type[Kernel], function: Callable[..., Array]) -> None:
-    """Enter a fast form of :func:`psi2_rows` for one family; without it a slower one serves."""
+    """Enter a fast form of `psi2_rows()` for one family; without it a slower one serves."""
     ROW_FORMS[kind] = function
 
 
 def register_cross_rows(a: type[Kernel], b: type[Kernel], function: Callable[..., Array]) -> None:
-    """Enter a fast form of :func:`cross_psi2_rows` for two families."""
+    """Enter a fast form of `cross_psi2_rows()` for two families."""
     CROSS_ROW_FORMS[a, b] = function
 
 

@@ -37,7 +37,7 @@ class Labels:
 
 
 def colour_labels(values: np.ndarray) -> Labels:
-    """Floats get a colour scale, all else a colour per class; as :func:`plot.latent_map` does."""
+    """Floats get a colour scale, all else a colour per class; as `plot.latent_map` does."""
     missing = pd.isna(values)
     if values.dtype.kind == "f":
         return _on_a_scale(values, ~np.isfinite(values))

@@ -23,9 +23,9 @@ class Scene:
     Parameters
     ----------
     model : fitted estimator
-        :class:`MRD`, :class:`BayesianGPLVM` or :class:`MRDClassifier`.
+        `MRD`, `BayesianGPLVM` or `MRDClassifier`.
     shapes : str, Picture or dict by view, optional
-        See :func:`manyviews.plot.shapes.choose_picture`.
+        See `manyviews.plot.shapes.choose_picture`.
     labels : sequence or Series by sample, optional
         Classes or numbers that colour the samples; the name of a Series heads the legend.
     """
@@ -117,7 +117,7 @@ class Scene:
     def background(self, position: Float[np.ndarray, " Q"], axes: tuple[int, int]) -> bytes:
         """Std over a plane through the position, from 0 (least) to 255, row by row upwards.
 
-        As in :func:`manyviews.plot.latent_map`: of every view relative to its average, added up.
+        As in `manyviews.plot.latent_map`: of every view relative to its average, added up.
         """
         grid = np.tile(position, (GRID * GRID, 1))
         across, up = (np.linspace(low, high, GRID) for low, high in self.ranges[list(axes)])

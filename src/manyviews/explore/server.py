@@ -47,7 +47,7 @@ def app(
     Parameters
     ----------
     shapes, labels
-        As for :func:`serve`.
+        As for `serve()`.
     hosts : sequence of str
         Names by which the page may be called; requests for others are refused, so that no
         other site can have its own name point here (DNS rebinding).
@@ -112,16 +112,17 @@ def serve(
     Parameters
     ----------
     model : fitted estimator
-        :class:`MRD`, :class:`BayesianGPLVM` or :class:`MRDClassifier`.
+        `MRD`, `BayesianGPLVM` or `MRDClassifier`.
     host : str
         Address to listen at. Other than loopback, everyone who reaches this machine can see
         the data.
     port : int
         0 takes a free one.
     open_browser : bool
+        Whether to open the page in the default browser.
     shapes : str, Picture or dict by view, optional
         ``{"face": "192x168", "pose": "skeleton"}``; see
-        :func:`manyviews.plot.shapes.choose_picture`.
+        `manyviews.plot.shapes.choose_picture`.
     labels : sequence or Series by sample, optional
         Classes or numbers that colour the samples.
     """

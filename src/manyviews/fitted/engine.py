@@ -32,7 +32,7 @@ NUDGE = 1e-3  # of a dimension's spread, for slopes by finite differences
 class Engine(ABC):
     """A fitted model of views.
 
-    An engine is a frozen dataclass, registered with :func:`manyviews.io.register_record`: its
+    An engine is a frozen dataclass, registered with `manyviews.io.register_record`: its
     fields are what a model file holds. One of them is ``data``, the training tables.
 
     What must be said: where training rows are (`positions`), how much every view uses every
@@ -58,7 +58,7 @@ class Engine(ABC):
     def infer(
         self, rows: Tables, when: When | None = None, wanted: Sequence[int] = ()
     ) -> Positions:
-        """q(x*) of rows; of the training data themselves, if ``rows`` is :attr:`data`.
+        """q(x*) of rows; of the training data themselves, if ``rows`` is `data`.
 
         ``wanted`` are the places of the views to be predicted there, for engines that treat what
         is private to these in a way of its own. An engine's own keyword-only parameters are

@@ -20,7 +20,7 @@ def variance_explained(
     Let f_S(x) = ⟨f(x)⟩ with the dimensions outside S unknown, i.e. drawn from their overall
     distribution N(mean, variance) over the samples, and R²(S) = 1 - ‖Y - f_S‖²/‖Y‖² over the
     observed values; for data of other kinds the deviance takes the place of the squared error (see
-    :meth:`~manyviews.fitted.Engine.explained`). ``"lost"`` is R²(all) - R²(all but q): what is
+    `Engine.explained`). ``"lost"`` is R²(all) - R²(all but q): what is
     lost when q is not known. ``"alone"`` is R²({q}): what q tells by itself. For an
     additive map the two agree and add up to the total; where dimensions interact, "lost" counts
     the interaction for each of them and "alone" for none.

@@ -20,11 +20,13 @@ class Positions:
     Attributes
     ----------
     mean : ndarray of shape (n_parts, n_dimensions)
+        Where each part is.
     spread : ndarray of shape (n_kinds, n_dimensions) or (n_kinds, n_dimensions, n_dimensions)
         Variances, or covariances where dimensions are correlated. All zero: known exactly.
     kind : ndarray of int of shape (n_parts,)
         Which spread a part has; rows with the same values missing share one.
     weights : ndarray of shape (n_rows, S), optional
+        Of the S parts of each row, where a row is a mixture.
     cluster : ndarray of int of shape (n_parts,), optional
         The cluster that a part lies in, where every cluster has a latent space of its own.
     """

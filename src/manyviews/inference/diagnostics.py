@@ -100,7 +100,7 @@ def check_signal(ratios: dict[str, float], action: str) -> None:
     if action == "off":
         return
     for name, ratio in ratios.items():
-        if not ratio < LOW_SIGNAL:  # NaN: a view that has no Gaussian noise
+        if not ratio < LOW_SIGNAL:  # NaN: a view without a noise variance, such as counts
             continue
         message = (
             f"view {name!r} has a signal-to-noise ratio of {ratio:.3g}: the model takes "

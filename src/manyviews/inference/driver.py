@@ -83,7 +83,7 @@ def fit_model(
     """Optimise a model from its starts and condition it on its data.
 
     Its checkpoint, if there is one, goes at the end, or at that of a block of
-    :func:`~manyviews.inference.checkpoint.keeping_checkpoints` around it.
+    `manyviews.inference.checkpoint.keeping_checkpoints` around it.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ def joint_means(
     ``"concatenated"`` takes the PPCA scores of all views side by side, each scaled to the same
     total variance; ``"separate"`` those of each view on its own, side by side, the
     dimensions shared out evenly; ``"canonical"`` what the views have most in common
-    (:func:`canonical_scores`). Other choices are those of :func:`initial_means`.
+    (`canonical_scores()`). Other choices are those of `initial_means()`.
     """
     if not isinstance(init, str) or init == "random":
         return initial_means(data[0], n_components, init, rng)
@@ -148,7 +148,7 @@ def ppca_fill(Y: Float[np.ndarray, "N D"], n_components: int) -> Float[np.ndarra
 
     Each round projects the completed data on the leading directions, shrunk by the noise, and
     takes the missing entries from there. It is EM but for the missing entries' variances, which
-    are left out: the maximum of the likelihood is what :class:`~manyviews.linear.PPCA` finds.
+    are left out: the maximum of the likelihood is what `PPCA` finds.
     """
     missing = np.isnan(Y)
     filled = mean_filled(Y)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 
 class Interruption:
-    """Keeps a first Ctrl-C until :meth:`check`; a second one is raised at once."""
+    """Keeps a first Ctrl-C until `check()`; a second one is raised at once."""
 
     def __enter__(self) -> Self:
         self.pending = False

@@ -30,7 +30,7 @@ def nearest_rows(
     train: tuple[Float[np.ndarray, "T _"], ...],
     n_neighbours: int,
 ) -> Int[np.ndarray, "N S"]:
-    """The nearest training rows of every new one, by :func:`row_distances`."""
+    """The nearest training rows of every new one, by `row_distances()`."""
     n_neighbours = min(n_neighbours, train[0].shape[0])
     found = []
     for begin in range(0, new[0].shape[0], AT_ONCE):

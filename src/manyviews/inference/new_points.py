@@ -57,7 +57,7 @@ def infer_new_points(
     train
         q(x) of the training rows.
     starts
-        For every row the training points to start from (see :func:`nearest_rows`).
+        For every row the training points to start from (see `nearest_rows()`).
     parts
         The latent dimensions that each view sees. Default: all.
     powers

@@ -28,7 +28,7 @@ class PathBound:
     latent
         The rows with their sites to start from.
     evidences
-        For every view present, the evidence of all rows, in chunks (:func:`in_chunks`).
+        For every view present, the evidence of all rows, in chunks (`in_chunks()`).
     views
         Which views these are; the others are left out of the search where no row has sites of
         theirs (``alone``).

@@ -18,6 +18,7 @@ class Stage:
     Attributes
     ----------
     method : {"lbfgs", "adam"}
+        The optimiser: quasi-Newton, or stochastic steps that leave poor optima.
     iterations : int
         The most iterations this stage may take.
     hold : tuple of str
@@ -64,7 +65,7 @@ class Search:
     ----------
     n_restarts : int, optional
         Starts to try. All are optimised roughly, the one of the highest bound to the end.
-        Default: three for :class:`~manyviews.MRD`, one for other models.
+        Default: three for `MRD`, one for other models.
     max_iter : int, default=1000
         Most iterations of the last optimisation stage.
     tol : float, default=1e-5

@@ -15,7 +15,7 @@ class Kernel(eqx.Module):
     """A covariance function k(x, z), written for two points; matrices come by vmap.
 
     Subclasses list the parameters that have one entry per input dimension in
-    ``per_dimension``, so that :meth:`with_dimensions` can spread a scalar over them.
+    ``per_dimension``, so that `with_dimensions()` can spread a scalar over them.
     """
 
     per_dimension: ClassVar[tuple[str, ...]] = ()

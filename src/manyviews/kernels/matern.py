@@ -33,7 +33,7 @@ class _Matern(Kernel):
 class Matern12(_Matern):
     """k = σ² exp(-r): rough paths (Ornstein-Uhlenbeck).
 
-    Its paths have no slope, so :meth:`relevance` reports σ² w_q, the scale alone.
+    Its paths have no slope, so `relevance()` reports σ² w_q, the scale alone.
     """
 
     def __call__(self, x: Float[Array, " Q"], z: Float[Array, " Q"]) -> Float[Array, ""]:

@@ -30,7 +30,7 @@ class Collaborative(Paths):
         Cov(x^k, x^l) = (1-α_k)(1-α_l) κ_s + δ_kl A_k,
 
     and the posterior is this prior times one Gaussian site per row, view and dimension, the family
-    of :class:`.Temporal`. q(x^s) is then known in closed form: a block of rows without sites.
+    of `Temporal`. q(x^s) is then known in closed form: a block of rows without sites.
     ``factorised`` takes the smaller family q(X^s) Π_k q(X^k) of [McGPDS23] instead; its means are
     the same, its variances smaller and its bound never higher at the optimum.
 
@@ -106,7 +106,7 @@ class Collaborative(Paths):
         return slice(view * Q, (view + 1) * Q)
 
     def shared_dimensions(self) -> slice:
-        """Where x^s stands in :meth:`everything`: last."""
+        """Where x^s stands in `everything()`: last."""
         Q = self.n_dimensions
         return slice(self.n_views * Q, (self.n_views + 1) * Q)
 
@@ -212,7 +212,7 @@ class Collaborative(Paths):
         return [a[:, :blocks].reshape(-1, blocks * Q) for a in found]
 
     def sample(self, key: PRNGKeyArray, n_paths: int) -> Float[Array, "S N C"]:
-        """Joint draws of all views' rows and of the shared path, as :meth:`.Paths.sample`."""
+        """Joint draws of all views' rows and of the shared path, as `Paths.sample`."""
         prior_key, site_key = jax.random.split(key)
         f = self._prior_paths(prior_key, n_paths)
         seen = f[..., : self.target.raw.shape[1]]

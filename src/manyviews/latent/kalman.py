@@ -2,7 +2,7 @@
 
 The filter is a prefix sum of an associative operation (Särkkä & García-Fernández 2021); so is
 the smoother, in the form of Bryson & Frazier, which needs no inverse of a covariance and so
-takes repeated time stamps and noiseless transitions. See :func:`.scan.blocked_scan`.
+takes repeated time stamps and noiseless transitions. See `blocked_scan()`.
 """
 
 import jax

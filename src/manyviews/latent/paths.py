@@ -22,7 +22,7 @@ class Paths(LatentSpace):
     """q(X) ∝ p(X) Π_n,q N(m_nq | x_nq, 1/λ_nq), sequences independent.
 
     Rows added with λ = 0 are predictions, so interpolation, forecasts and the joint inference of
-    new rows are one mechanism (:meth:`extended`). A new prior over paths says how to smooth
+    new rows are one mechanism (`extended()`). A new prior over paths says how to smooth
     targets and how to draw from itself.
     """
 

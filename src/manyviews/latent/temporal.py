@@ -41,7 +41,7 @@ class Temporal(Paths):
     Parameters
     ----------
     sequences
-        Rows with their inputs; see :func:`~manyviews.latent.sequences.make_sequences`.
+        Rows with their inputs; see `make_sequences()`.
     kernels
         One for all dimensions, or one each.
     target, precision

@@ -21,7 +21,7 @@ WANDER = 1e-3
 class TimedPoints(LatentSpace):
     """p(x_q) = N(0, K_q + νI) within every sequence, at a point; sequences are independent.
 
-    The points are the targets of a :class:`Temporal` space whose sites have the precision 1/ν, so
+    The points are the targets of a `Temporal` space whose sites have the precision 1/ν, so
     that what it does in linear time for Matérn kernels and by Cholesky for others is done here,
     too. From its marginals N(μ, v) and its KL,
 

@@ -26,6 +26,7 @@ class Binomial(Likelihood):
     trials
         The number of trials of all values, or the name of the table that holds those of each.
     link : {"logit", "probit"}
+        From the function's value to the probability of a success.
     """
 
     continuous: ClassVar[bool] = False

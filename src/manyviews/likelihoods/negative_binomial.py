@@ -31,7 +31,7 @@ class NegativeBinomial(Likelihood):
 
         log p(y | f) = log Γ(y+r) - log Γ(r) - log y! + r log r + y g - (y + r) log(r + e^g),
 
-    g = f + o; Poisson as r → ∞. See :class:`Poisson` for the exposure.
+    g = f + o; Poisson as r → ∞. See `Poisson` for the exposure.
     """
 
     continuous: ClassVar[bool] = False

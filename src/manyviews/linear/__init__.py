@@ -1,4 +1,4 @@
-"""The linear end of the family: closed forms, EM and variational factor analysis."""
+"""Linear models of one table or several: closed forms, EM and variational factor analysis."""
 
 from .bayesian_pca import BayesianPCA
 from .cca import CCA

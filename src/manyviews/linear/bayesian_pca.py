@@ -1,4 +1,4 @@
-"""Bayesian PCA: principal components that decide their own number (Bishop 1999)."""
+"""Bayesian PCA: principal components whose number is inferred (Bishop 1999)."""
 
 from typing import Any, Self
 
@@ -14,29 +14,33 @@ from .variational_factors import starting_positions, variational_factors
 
 @register_record
 class BayesianPCA(LinearTable):
-    """Variational PCA with a relevance for every component; those not needed vanish.
+    """Variational Bayesian PCA: components that are not needed vanish (Bishop 1999).
 
         y_nd = w_d·x_n + μ_d + e,   w_dq ~ N(0, 1/α_q),   e ~ N(0, 1/τ).
 
-    It is group factor analysis of one view. Missing values are left out of the bound; loadings
-    stay uncertain, and predictions say so.
+    It is group factor analysis of one view. Missing values do not enter the bound. Loadings are
+    integrated out, and predictions include their uncertainty.
 
     Parameters
     ----------
     n_components : int, optional
-        An upper limit. Default: 10, or what the data allow.
+        Upper limit for the number of components. Default: 10, or what the data allow.
     noise : {"shared", "column"}, default="shared"
         One noise variance, or one per column (Bayesian factor analysis).
     scaling : {"view", "column", "none"}, default="view"
+        Divide the centred table by one number, by one per column, or not at all.
     max_iter, tol
-        Most iterations; converged at this gain of the bound per observed value.
+        Most iterations, and the gain of the bound per observed value at which the fit has
+        converged.
     random_state : int, RandomState or None, default=None
+        Seed of the start and of draws.
 
     Attributes
     ----------
     latent_mean_, latent_std_ : ndarray of shape (n_samples, kept components)
+        Posterior of the training rows' latent positions.
     relevance_, loadings_, noise_variance_
-        As in :class:`PPCA`, for the components kept.
+        As in `PPCA`, for the components kept.
     lower_bound_ : float
         Lower bound on the log evidence.
 

@@ -24,7 +24,7 @@ class CanonicalModel(ViewsModel):
     engine_: CanonicalEngine
 
     def variates(self, views: Any) -> dict[str, Float[np.ndarray, "N Q"]]:
-        """The canonical variates of every view that is given."""
+        """Return the canonical variates of every view that is given."""
         new = self._new(views)
         return {
             name: self.engine_.projection.variates(place, table)
@@ -85,36 +85,37 @@ class LinearProjection(Projection):
 
 @register_record
 class CCA(CanonicalModel):
-    """Directions in which the views are most correlated.
+    """Canonical correlation analysis of two or more complete views.
 
-    For two views the SVD of Σ₁₁^-½ Σ₁₂ Σ₂₂^-½; for more, the directions of the largest sum of
-    correlations over all pairs (Kettenring's MAXVAR). Complete data only.
+    For two views, directions come from the SVD of Σ₁₁^-½ Σ₁₂ Σ₂₂^-½; for more, they have the
+    largest sum of correlations over all pairs (MAXVAR, Kettenring 1971).
 
     Parameters
     ----------
     n_components : int, optional
-        Default: the number of columns of the narrowest view, ten at most.
+        Number of pairs of variates. Default: the columns of the narrowest view, at most ten.
     regularisation : float, "auto" or dict by view, default=0.0
         Added to the diagonal of every view's covariance, as a share of its mean variance;
-        ``"auto"`` is Ledoit and Wolf's choice. Needed where a view has about as many columns
-        as there are samples: without, correlations are one whatever the data.
+        ``"auto"`` is Ledoit and Wolf's amount. Required if a view has about as many columns as
+        there are samples, since all correlations are one otherwise.
     scaling : {"view", "column", "none"} or dict by view, default="view"
-        Matters for the regularisation only.
+        Affects the regularisation only.
     align : {"union", "intersection"}, default="union"
+        Whether to keep all samples of DataFrames, or those that all views have.
     random_state : int, RandomState or None, default=None
-        For draws.
+        Seed of draws.
 
     Attributes
     ----------
     canonical_correlations_ : ndarray of shape (n_components,)
-        Of the training samples; for more than two views the mean over pairs. With regularisation
-        they are those of the regularised problem, smaller than the variates' correlations.
+        Correlations of the training samples; for more than two views the mean over pairs. With
+        regularisation, those of the regularised problem, which are smaller.
     directions_ : tuple of ndarray
         Columns x components of every view (scaled), of unit variance.
     latent_mean_ : ndarray of shape (n_samples, n_components)
         Mean of the views' variates.
     relevance_, n_active_
-        As in :class:`~manyviews.MRD`.
+        As in `MRD`.
 
     Examples
     --------

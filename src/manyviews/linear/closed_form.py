@@ -123,7 +123,7 @@ def pcca(
 def canonical_pcca(
     S: Float[np.ndarray, "D D"], sizes: Sequence[int], n_components: int
 ) -> tuple[Float[np.ndarray, "D Q"], Float[np.ndarray, "D D"]]:
-    """:func:`pcca` of a covariance: W and block-diagonal Ψ with WWᵀ + Ψ close to S.
+    """`pcca()` of a covariance: W and block-diagonal Ψ with WWᵀ + Ψ close to S.
 
     With each view whitened, the leading eigenvectors v and eigenvalues λ of S give
     W = v (K (λ - 1) / (K - 1))^½, and Ψ_i = S_ii - W_iW_iᵀ. For two views λ = 1 + ρ, and it is the

@@ -19,22 +19,22 @@ from .linear_gaussian import LinearGaussian, independent
 
 @register_record
 class FactorAnalysis(LinearTable):
-    """Common factors of the columns: y = W x + μ + e, e ~ N(0, diag ψ).
+    """Factor analysis: y = W x + μ + e, x ~ N(0, I), e ~ N(0, diag ψ).
 
-    Complete data go to scikit-learn's ``FactorAnalysis``; data with missing values to EM,
-    which maximises the exact likelihood of what is observed.
+    Complete data are fitted by scikit-learn's ``FactorAnalysis``, data with missing values by EM on
+    the exact likelihood of the observed values.
 
     Parameters
     ----------
     n_components, scaling, max_iter, random_state
-        As in :class:`PPCA`.
+        As in `PPCA`.
     tol : float, default=1e-6
         Gain of log likelihood per observed value at which the fit has converged.
 
     Attributes
     ----------
     latent_mean_, latent_std_, relevance_, loadings_, noise_variance_, lower_bound_
-        As in :class:`PPCA`.
+        As in `PPCA`.
 
     Examples
     --------

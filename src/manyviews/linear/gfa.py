@@ -20,52 +20,54 @@ LEAST_PER_FACTOR = 3  # complete samples
 
 @register_record
 class GroupFactorAnalysis(ViewsModel):
-    """What several tables share, and what each has for itself, if all is linear.
+    """Group factor analysis: shared and private factors of several tables.
 
         y_k = W_k x + μ_k + e_k,   x ~ N(0, I),   w_kdq ~ N(0, 1/α_kq),   e_k ~ N(0, I/τ_k).
 
-    The relevance 1/α_kq of factor q for view k is learnt: a factor that several views keep
-    is shared, one that a single view keeps is private, one that none keeps is left out. It is
-    :class:`~manyviews.MRD` with linear maps and loadings integrated out, of any number of views,
-    with values and views missing at will; two views are Tucker's inter-battery factor analysis
-    (Bayesian: Klami, Virtanen & Kaski 2013; Klami et al. 2015).
+    The relevance 1/α_kq of factor q for view k is learnt: a factor that several views keep is
+    shared, one that a single view keeps is private, and one that no view keeps is dropped. It is
+    the linear relative of `MRD`, with loadings integrated out, for any number of
+    views; values and whole views may be missing. With two views it is Bayesian inter-battery
+    factor analysis (Klami et al. 2013; Klami et al. 2015).
 
     Parameters
     ----------
     n_components : int, optional
-        An upper limit. Default: 10, or what the data allow.
+        Upper limit for the number of factors. Default: 10, or what the data allow.
     noise : {"view", "column"}, default="view"
-        One noise variance per view, as in MRD, or one per column, with a prior that the columns
-        share. The second is for columns of different quality, and needs more values in every
-        column than there are factors: fewer can be fitted exactly.
+        One noise variance per view, or one per column, with a prior that the columns of a view
+        share. Noise per column suits columns of different quality; every column then needs more
+        values than there are factors.
     scaling : {"view", "column", "none"} or dict by view, default="view"
         Divide each centred view by one number, by one per column, or not at all.
     align : {"union", "intersection"}, default="union"
-        DataFrames are aligned on their index; a sample that a view lacks is missing there.
+        DataFrames are aligned on their index. With ``"union"`` a sample that a view lacks is
+        missing there; ``"intersection"`` keeps the samples that all views have.
     learn_from : {"auto", "complete", "all"}, default="auto"
-        Whether samples that lack whole views take part in learning the loadings, or only get
-        latent positions. Where a sample lacks a view, the factors it would have pinned down
-        are free to follow whatever the other views have left over, and loadings adapt to
-        that; predictions of the missing views then are noise (see the documentation).
-        ``"auto"`` learns from samples with all views if these are at least half of all
-        samples, and three for every factor; else from all.
+        Whether samples that lack whole views contribute to the loadings, or only receive latent
+        positions. In such samples the factors of the missing view are free to follow what the
+        other views leave, and predictions of the missing view can become noise. ``"auto"`` learns
+        from samples with all views if these are at least half of all samples and three for every
+        factor, else from all.
     evidence_power : float, "auto" or dict by view, default=1.0
-        Exponent, at most one, of what a view's values say of the latent position of a sample,
-        after the fit; as in :class:`~manyviews.MRD`. Where residuals are correlated, one makes
-        positions look too certain; ``"auto"`` reads it off the training residuals.
+        Exponent, at most one, of the likelihood of a sample given its latent position, after the
+        fit; as in `MRD`. With correlated residuals, positions look too certain
+        at one; ``"auto"`` reads the power off the training residuals.
     n_restarts : int, default=1
-        The first start is PCA of all views side by side, others are random; the one of the
-        highest bound is kept.
+        Number of starts. The first is PCA of all views side by side, others are random; the one
+        with the highest bound is kept.
     max_iter, tol
-        Most iterations; converged at this gain of the bound per observed value.
+        Most iterations, and the gain of the bound per observed value at which the fit has
+        converged.
     random_state : int, RandomState or None, default=None
+        Seed of random starts and draws.
 
     Attributes
     ----------
     relevance_ : DataFrame of shape (n_views, kept factors)
         Mean square of the loadings, the largest of a view being one.
     latent_mean_, latent_std_, n_active_, fit_info_, view_names_
-        As in :class:`~manyviews.MRD`, for the factors kept.
+        As in `MRD`, for the factors kept.
     learnt_from_ : ndarray of bool
         The samples that the loadings were learnt from.
     lower_bound_ : float

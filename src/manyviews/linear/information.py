@@ -1,4 +1,4 @@
-"""How much two sets of variables say about each other [Leen08, §2.5]."""
+"""Mutual information of two sets of variables [Leen08, §2.5]."""
 
 from typing import Any
 
@@ -13,18 +13,17 @@ from .cca import CCA
 def gaussian_mutual_information(
     a: Any, b: Any = None, *, regularisation: float | str = 0.0
 ) -> float:
-    """I(a; b) = -½ Σ_i log(1 - ρ_i²) in nats, from canonical correlations ρ.
+    """Mutual information of two jointly Gaussian tables: -½ Σ_i log(1 - ρ_i²) nats.
 
-    The mutual information of two jointly Gaussian tables; of others, that of Gaussians with
-    their covariances. Few samples make it too large: about D_a D_b / 2N nats for independent
-    tables.
+    ρ are canonical correlations. For tables that are not Gaussian it is the mutual information of
+    Gaussians with their covariances. With N samples it is too large by about D_a D_b / 2N nats.
 
     Parameters
     ----------
     a, b : tables with equally many rows
-        Or ``a`` alone: canonical correlations, for example ``model.canonical_correlations_``.
+        Or ``a`` alone, holding canonical correlations: ``model.canonical_correlations_``.
     regularisation : float or "auto", default=0.0
-        As in :class:`CCA`.
+        As in `CCA`.
 
     Examples
     --------
@@ -46,12 +45,11 @@ def gaussian_mutual_information(
 
 
 def feature_efficiency(a: Any, b: Any, *, n_bins: int | None = None) -> Float[np.ndarray, " Q"]:
-    """E = I(x₁; x₂) / H(x₁, x₂) of every pair of features, between 0 and 1 [Leen08, eq. 2.71].
+    """Efficiency I(x₁; x₂) / H(x₁, x₂) of pairs of features, from 0 to 1 [Leen08, eq. 2.71].
 
-    Near one, two features carry what they have in common and little else (Butz & Thiran 2005).
-    The bounds hold for entropies of discrete variables, not for densities, so each feature is cut
-    into equally filled bins; the efficiency depends on their number and compares features of
-    equal length only.
+    Near one, two features carry what they have in common and little else (Butz & Thiran 2005). The
+    bounds hold for discrete entropies, so each feature is cut into equally filled bins. The value
+    depends on their number; compare it for features of equal length only.
 
     Parameters
     ----------

@@ -40,41 +40,44 @@ class KernelProjection(Projection):
 
 @register_record
 class KernelCCA(CanonicalModel):
-    """CCA between features of the views that a kernel implies.
+    """Regularised canonical correlation analysis between features of kernels.
 
     z_i = K_i α_i with centred kernels, and ρ the largest correlation under
 
         α_iᵀ (K_i² / N + κ_i K_i) α_i = 1,
 
-    solved in the kernels' principal components: every component s of K_i = U S Uᵀ is a column
-    U √S of an ordinary regularised CCA. With a linear kernel it is :class:`CCA` itself. Without
-    regularisation any two views of N different samples correlate perfectly, so there must be
-    some. Predictions regress the wanted view on the variates; their std is that of training
-    residuals and too small where the kernels can follow single samples.
+    solved in the kernels' principal components: each component of K_i = U S Uᵀ is a column U √S of
+    an ordinary regularised CCA. With a linear kernel it equals `CCA`. Regularisation is
+    required, since any two views of N different samples correlate perfectly without it. Predictions
+    regress the wanted view on the variates; their standard deviation is that of training residuals,
+    which is too small for flexible kernels.
 
     Parameters
     ----------
     n_components : int, default=2
+        Number of pairs of variates.
     kernel : str or dict by view, default="rbf"
-        Any of scikit-learn's ``pairwise_kernels``.
+        Any kernel of scikit-learn's ``pairwise_kernels``.
     gamma : float, "median" or dict by view, default="median"
-        Of kernels that have it; the median rule is 1 / (2 × median squared distance).
+        Parameter of kernels that have it; the median rule is 1 / (2 × median squared distance).
     regularisation : float or dict by view, default=0.02
         κ as a share of the variance of all features together, trace(K)/N. With a linear kernel
-        of D columns, κ is a regularisation of D κ in :class:`CCA`.
+        of D columns, κ is a regularisation of D κ in `CCA`.
     scaling : {"view", "column", "none"} or dict by view, default="view"
+        Divide each centred view by one number, by one per column, or not at all.
     align : {"union", "intersection"}, default="union"
+        Whether to keep all samples of DataFrames, or those that all views have.
     random_state : int, RandomState or None, default=None
-        For draws.
+        Seed of draws.
 
     Attributes
     ----------
     canonical_correlations_ : ndarray of shape (n_components,)
-        Of the regularised problem; for more than two views the mean over pairs.
+        Correlations of the regularised problem; for more than two views the mean over pairs.
     dual_ : tuple of ndarray
         α of every view, samples x components.
     latent_mean_, relevance_, n_active_
-        As in :class:`CCA`.
+        As in `CCA`.
 
     Examples
     --------

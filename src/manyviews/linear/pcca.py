@@ -22,38 +22,39 @@ from .linear_engine import LinearEngine
 
 @register_record
 class ProbabilisticCCA(ViewsModel):
-    """What views share, each with noise of a full covariance of its own.
+    """Probabilistic CCA: shared latent variables, and full noise covariances of the views.
 
         y_k = W_k x + μ_k + e_k,   x ~ N(0, I),   e_k ~ N(0, Ψ_k),   Ψ_k full.
 
-    Ψ_k takes up whatever a view has for itself, so that x is left with what is shared: the
-    maximum of the likelihood has the directions of CCA. Two complete views are solved in
-    closed form; more views, missing values and missing views by EM.
+    Ψ_k takes up whatever a view has for itself, so that x keeps what is shared; the maximum of the
+    likelihood has the directions of CCA (Bach & Jordan 2005). Two complete views are solved in
+    closed form, more views, missing values and missing views by EM.
 
     Parameters
     ----------
     n_components : int, optional
-        Default: the number of columns of the narrowest view, ten at most.
+        Shared dimensions. Default: the columns of the narrowest view, at most ten.
     method : {"auto", "closed", "em"}, default="auto"
-        The closed form where there is one, else EM.
+        Algorithm; ``"auto"`` uses the closed form where there is one.
     regularisation : float, "auto" or dict by view, default=0.0
         Added to the diagonal of every covariance, as a share of the view's mean variance;
-        ``"auto"`` is Ledoit and Wolf's choice. Needed where a view has about as many columns
-        as there are samples.
+        ``"auto"`` is Ledoit and Wolf's amount. Required if a view has about as many columns as
+        there are samples.
     scaling : {"view", "column", "none"} or dict by view, default="view"
-        Matters for the regularisation only.
+        Affects the regularisation only.
     align : {"union", "intersection"}, default="union"
+        Whether to keep all samples of DataFrames, or those that all views have.
     max_iter, tol
         Of EM: most iterations, and the gain per observed value at which it has converged.
     random_state : int, RandomState or None, default=None
-        For draws.
+        Seed of draws.
 
     Attributes
     ----------
     canonical_correlations_ : ndarray of shape (n_components,)
         Between two views, under the model.
     relevance_, latent_mean_, latent_std_, n_active_, lower_bound_, fit_info_
-        As in :class:`~manyviews.MRD`; ``lower_bound_`` is the log likelihood.
+        As in `MRD`; ``lower_bound_`` is the log likelihood.
 
     Examples
     --------

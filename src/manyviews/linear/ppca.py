@@ -16,30 +16,34 @@ from .linear_em import expectation_maximisation
 
 @register_record
 class PPCA(LinearTable):
-    """Principal components with a density: y = W x + μ + e, e ~ N(0, σ²I).
+    """Probabilistic PCA: y = W x + μ + e, x ~ N(0, I), e ~ N(0, σ²I) (Tipping & Bishop 1999).
 
     Complete data are solved in closed form (scikit-learn's PCA gives the components), data with
-    missing values by EM, exactly.
+    missing values by EM on the exact likelihood.
 
     Parameters
     ----------
     n_components : int, optional
-        Default: 10, or what the data allow.
+        Number of components. Default: 10, or what the data allow.
     scaling : {"view", "column", "none"}, default="view"
         Divide the centred table by one number, by one per column, or not at all.
     max_iter, tol
         Of EM: most iterations, and the gain per observed value at which it has converged.
     random_state : int, RandomState or None, default=None
+        Seed of draws.
 
     Attributes
     ----------
     latent_mean_, latent_std_ : ndarray of shape (n_samples, n_components)
+        Posterior of the training rows' latent positions.
     relevance_ : ndarray of shape (n_components,)
         Mean square of the loadings, the largest being one.
     loadings_ : ndarray of shape (n_features, n_components)
+        W, in the units of the data.
     noise_variance_ : ndarray of shape (n_features,)
+        Noise variance of every column, in the units of the data.
     lower_bound_ : float
-        The log likelihood of the training data.
+        Log likelihood of the training data.
 
     Examples
     --------

@@ -19,7 +19,7 @@ class Evidence(NamedTuple):
 class Mapping(eqx.Module):
     """Owner of p(Y | X) for one view. A new mapping is one subclass.
 
-    It says which kind of :data:`~manyviews.mappings.Outputs` it is trained on.
+    It says which kind of `Outputs` it is trained on.
     """
 
     @abstractmethod

@@ -34,7 +34,7 @@ class CollaborativeGP(Mapping):
     Independent functions for every output, so that f_d ~ GP(0, k + Σ_j w_dj² k_j): the weights say
     how much of each kernel an output has. All inducing variables of an output are stacked,
     K = blockdiag(k(Z,Z), k_1(Z_1,Z_1), …), Ψ1 = [Ψ_h, w_d1Ψ_1, …] and Ψ2 with the cross statistics
-    of different processes, and the bound of an output is that of :class:`.CollapsedGP`. Without
+    of different processes, and the bound of an output is that of `CollapsedGP`. Without
     local processes it is that mapping.
 
     Parameters

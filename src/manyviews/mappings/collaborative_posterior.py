@@ -18,7 +18,7 @@ class CollaborativePosterior(eqx.Module):
 
     The mean of an output is ⟨k(x)⟩ᵀ times its column of ``weights``, in which its mixing weights
     are contained. Its variance is k_d(x, x) less what the data have removed, ⟨k(x)ᵀ R_d k(x)⟩;
-    R_d differs between outputs, but only through D(I + DED)⁻¹D (see :mod:`.mixing`). One ``inner``,
+    R_d differs between outputs, but only through D(I + DED)⁻¹D (see `mixing`). One ``inner``,
     ``half`` and ``E`` per group of outputs with the same missing pattern.
     """
 

@@ -71,7 +71,7 @@ def make_observations(
     log2_nodes: int = FEWEST_LOG2,
     seed: int = 0,
 ) -> Observations:
-    """Arrange a table (NaN = missing) for training; see :func:`split_table`."""
+    """Arrange a table (NaN = missing) for training; see `split_table()`."""
     Y, given = split_table(table, likelihood)
     seen = ~np.isnan(Y)
     known = likelihood.start(Y, given).likelihood  # knows its levels

@@ -1,8 +1,8 @@
 """One view's data as the mappings want it: zero-filled, masked, and compressed when wide.
 
 NaN is missing. Columns that share a missing pattern share their statistics, so few
-patterns are treated exactly (:class:`PatternedOutputs`); many patterns share one
-posterior covariance (:class:`ScatteredOutputs`), which is still a bound.
+patterns are treated exactly (`PatternedOutputs`); many patterns share one
+posterior covariance (`ScatteredOutputs`), which is still a bound.
 """
 
 from typing import Literal
@@ -64,7 +64,7 @@ class ScatteredOutputs(eqx.Module):
 
 GaussianOutputs = PatternedOutputs | ScatteredOutputs
 Outputs = GaussianOutputs | Observations
-"""What mappings are trained on; :class:`Observations` are of any kind of data."""
+"""What mappings are trained on; `Observations` are of any kind of data."""
 
 
 def make_outputs(

@@ -30,7 +30,7 @@ class StochasticGP(Mapping):
         F = Σ_nd ⟨log p(y_nd | f_d(x_n))⟩ - Σ_f KL(q(v_f) ‖ N(0, I)).
 
     Expectations over f are the likelihood's. Those over x are closed (psi statistics) for Gaussian
-    noise, and sums over the nodes of :class:`Observations` for other kinds: every row adds to F
+    noise, and sums over the nodes of `Observations` for other kinds: every row adds to F
     on its own, so that a batch of rows gives an unbiased estimate.
 
     Parameters

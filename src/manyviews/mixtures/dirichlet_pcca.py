@@ -39,62 +39,68 @@ LARGEST_R_HAT = 1.1
 
 @register_record
 class DirichletPCCA(MixtureModel):
-    """A mixture of PCCA that finds its number of clusters [Leen08, §5.3-5.5].
+    """Dirichlet process mixture of probabilistic CCA [Leen08, §5.3-5.5].
 
-    The clusters of :class:`~manyviews.MixturePCCA`, infinitely many of them in principle, with
-    a Dirichlet process prior over who belongs to whom, and hierarchical priors over all
-    parameters: see :mod:`manyviews.mixtures.hierarchy`. The posterior is sampled by Gibbs sweeps;
-    every prediction is an average over the kept states, and may have several modes.
+    The clusters are those of `MixturePCCA`, with a Dirichlet process prior over
+    the clustering, so that their number is inferred, and hierarchical priors over all parameters
+    (`manyviews.mixtures.hierarchy`). The posterior is sampled by Gibbs sweeps. Predictions
+    average over the kept states, and may have several modes.
 
     Parameters
     ----------
     n_components : int, default=1
         Latent dimensions that the views share in each cluster.
     inference : {"gibbs", "variational"}, default="gibbs"
-        Sampling, or a factorised approximation that is optimised: for data where chains mix
-        too slowly (many columns, many samples). It tends to be too certain.
+        Sampling, or a factorised approximation that is optimised, for data where chains mix too
+        slowly (many columns or samples). The approximation tends to be overconfident.
     n_chains : int, default=4
+        Number of independent chains.
     n_sweeps : int, default=2000
         Sweeps of every chain, burn-in included.
     burn_in : int, optional
-        Sweeps not kept. Default: half of them.
+        Sweeps to discard. Default: half of them.
     thin : int, default=10
-        Keep every so many-th state.
+        Interval between the states that are kept.
     n_auxiliary : int, default=3
-        New components from the prior that a sweep offers to the samples (Neal's algorithm 8).
+        New components from the prior that a sweep offers to the samples (algorithm 8 of Neal
+        2000).
     move_rate : float, default=0.5
-        How often, per sweep of the burn-in, a move is tried that splits a cluster or merges two.
+        Probability, per sweep of the burn-in, of proposing to split a cluster or merge two.
     start : {"spread", "one"}, default="spread"
-        Chains start from k-means clusterings of 4, 6, 8, 12, 4, … clusters, so that they
-        disagree at first; or all from one cluster. Sweeps open clusters rarely: a chain from
-        one cluster can stay there for thousands of sweeps (see the warning on R-hat).
+        Start chains from k-means clusterings of 4, 6, 8, 12, 4, … clusters, so that they disagree
+        at first, or all from one cluster, where they can stay for thousands of sweeps.
     loading_mean_precision : float, default=1.0
-        τ, prior precision of the mean of loadings, in units of the scaling.
+        Prior precision τ of the mean of loadings, in units of the scaling.
     max_clusters : int, default=20
-        Variational inference only: sticks kept.
+        Variational inference only: most clusters.
     max_iter, tol, n_restarts
-        Variational inference only: iterations, smallest gain of the bound per sample, runs
-        from different k-means clusterings.
+        Variational inference only: most iterations, gain of the bound per sample at which a run has
+        converged, and number of runs from different k-means clusterings.
     scaling : {"column", "view", "none"}, default="column"
+        Divide each centred view by one number per column, by one number, or not at all.
     align : {"union", "intersection"}, default="union"
-    random_state : int, RandomState or None
+        Whether to keep all samples of DataFrames, or those that all views have.
+    random_state : int, RandomState or None, default=None
+        Seed of chains, starts and draws.
     verbose : int, default=0
+        1 reports the progress of every chain.
 
     Attributes
     ----------
     mixture_ : JointMixture
         The posterior predictive density of the scaled columns: components of all kept states.
     labels_ : ndarray of int
-        A clustering of the training samples that stands for all kept ones (Dahl 2006).
+        A clustering of the training samples that represents all kept ones (Dahl 2006).
     clusters_ : JointMixture
-        The components of that clustering; :meth:`transform` and :meth:`responsibilities` use it.
+        The components of that clustering; `transform()` and `responsibilities()` use it.
     n_clusters_ : int
-        The most frequent number of clusters (variational: those that any sample prefers).
+        The most frequent number of clusters (variational: clusters that any sample prefers).
     trace_ : dict of ndarray of shape (n_chains, n_sweeps)
         Number of clusters, concentration α₀, log likelihood, … of every sweep.
     assignments_ : ndarray of shape (n_kept, n_samples)
+        Clusters of the training samples in the kept states.
     lower_bound_, bound_trace_
-        Variational inference only.
+        Variational inference only: the bound at the end and by iteration.
     """
 
     _options = {
@@ -162,8 +168,8 @@ class DirichletPCCA(MixtureModel):
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object.
 
-        NaN is missing: sampled along with everything else by Gibbs, refused by the variational
-        version.
+        NaN is missing. Gibbs sampling imputes missing values; variational inference requires
+        complete data.
         """
         tables, began = self._read(views, y), time.perf_counter()
         Y, rng = np.concatenate(tables, axis=1), check_random_state(self.random_state)
@@ -257,7 +263,7 @@ class DirichletPCCA(MixtureModel):
         return pd.Series(counts / counts.sum(), index=sizes, name="probability")
 
     def similarity(self) -> pd.DataFrame:
-        """How often two training samples share a cluster, over the kept states."""
+        """Share of the kept states in which two training samples have the same cluster."""
         self._sampled()
         return pd.DataFrame(similarity(self.assignments_), self.samples_, self.samples_)
 
@@ -270,7 +276,7 @@ class DirichletPCCA(MixtureModel):
         return summary(self.trace_, self.burn_in_)
 
     def to_arviz(self) -> Any:
-        """The traces after the burn-in as ArviZ's ``InferenceData``, for its plots and tests."""
+        """Traces after the burn-in as ArviZ ``InferenceData``, for its plots and diagnostics."""
         self._sampled()
         return as_inference_data(self.trace_, self.burn_in_)
 

@@ -38,7 +38,7 @@ def wishart_factor(
 ) -> tuple[Float[Array, "m m"], Float[Array, ""]]:
     """F with FFᵀ ~ Wishart of density ∝ |A|^{(df-m-1)/2} exp(-½ tr BA), and log|FFᵀ|.
 
-    With B = GGᵀ and T from :func:`bartlett`, F = G⁻ᵀT.
+    With B = GGᵀ and T from `bartlett()`, F = G⁻ᵀT.
     """
     G = jnp.linalg.cholesky(inverse_scale)
     F = solve_triangular(G, T, lower=True, trans="T")

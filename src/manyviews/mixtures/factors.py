@@ -1,6 +1,6 @@
 """Factors of the variational posterior: their moments, entropies and updates, in NumPy.
 
-Every factor is the conditional of :mod:`~manyviews.mixtures.conditionals` with expectations in
+Every factor is the conditional of `manyviews.mixtures.conditionals` with expectations in
 place of values; only β has no standard form, and lives on a grid.
 """
 

@@ -29,8 +29,11 @@ class JointMixture:
     Attributes
     ----------
     log_weights : ndarray of shape (n_clusters,)
+        log π_k.
     means : ndarray of shape (n_clusters, n_columns)
+        μ_k, the columns of all views side by side.
     loadings : ndarray of shape (n_clusters, n_columns, n_components)
+        W_k.
     noise : ndarray of shape (n_clusters, n_columns, n_columns)
         Ψ_k, one block per view.
     """

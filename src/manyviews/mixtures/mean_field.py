@@ -1,6 +1,6 @@
 """Mean-field inference for the Dirichlet process mixture of PCCA (Blei and Jordan 2006).
 
-The hierarchy of :mod:`~manyviews.mixtures.hierarchy` with truncated stick-breaking weights,
+The hierarchy of `manyviews.mixtures.hierarchy` with truncated stick-breaking weights,
 
     q = Π_n q(c_n) q(x_n | c_n) · Π_t q(stick_t) · q(α₀) · Π_it q(μ_it) q(A_it) q(W_it)
         · Π_i q(λ_i) q(R_i) q(C_i) q(β_i) q(v_i) q(γ_i),

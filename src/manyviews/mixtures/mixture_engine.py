@@ -25,7 +25,7 @@ class MixtureEngine(Engine):
 
     ``mixture`` is the density that predictions come from; ``clusters`` are the components that
     samples are said to belong to, the same mixture unless many were averaged. Where a part of
-    :class:`.Positions` lies is told by its ``cluster``: the place of a component in ``mixture``
+    `Positions` lies is told by its ``cluster``: the place of a component in ``mixture``
     or, after these, in ``clusters``.
     """
 

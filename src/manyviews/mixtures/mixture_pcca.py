@@ -25,39 +25,40 @@ SMALLEST_RIDGE = 1e-9
 
 @register_record
 class MixturePCCA(MixtureModel):
-    """Several views that are related linearly, but differently in different clusters
-    [Leen08, §5.2].
+    """Mixture of probabilistic CCA by expectation-maximisation [Leen08, §5.2].
 
-    In cluster k every view i is y_i = W_ik x + μ_ik + n_i, with x ~ N(0, I) shared by the views
-    and n_i ~ N(0, Ψ_ik) private to each, Ψ_ik being a full matrix. One cluster is
-    probabilistic CCA.
+    In cluster k every view i is y_i = W_ik x + μ_ik + n_i, with x ~ N(0, I) shared by the views and
+    n_i ~ N(0, Ψ_ik) private to each, where Ψ_ik is a full matrix. One cluster is probabilistic CCA.
 
     Parameters
     ----------
     n_clusters : int, default=3
-        See :meth:`bic` and :func:`manyviews.mixtures.choose_n_clusters`.
+        Number of clusters; see `manyviews.mixtures.choose_n_clusters`.
     n_components : int, default=1
         Latent dimensions that the views share in each cluster.
     m_step : {"auto", "em", "closed-form"}, default="auto"
-        How W and Ψ are updated: with x as missing data, or by PCCA's closed form, which exists for
-        two views only (and is the default there; far fewer iterations).
+        Update of W and Ψ: with x as missing data, or by PCCA's closed form, which exists for two
+        views, needs far fewer iterations and is the default there.
     regularisation : float, default=0.01
-        Without it the likelihood is unbounded: a cluster may shrink onto a few samples. A cluster
-        of n samples has regularisation / n added to its variances, in units of the scaling.
+        A cluster of n samples has regularisation / n added to its variances, in units of the
+        scaling. Without it the likelihood is unbounded, as clusters may shrink onto a few samples.
     scaling : {"column", "view", "none"}, default="column"
+        Divide each centred view by one number per column, by one number, or not at all.
     align : {"union", "intersection"}, default="union"
         DataFrames are aligned on their index; a sample that a view lacks is missing there.
     n_restarts : int, default=5
         Runs from different k-means clusterings; the best objective wins.
     max_iter : int, default=500
+        Most iterations of a run.
     tol : float, default=1e-7
-        Smallest gain of the objective per sample and iteration.
-    random_state : int, RandomState or None
+        Gain of the objective per sample and iteration at which a run has converged.
+    random_state : int, RandomState or None, default=None
+        Seed of the k-means clusterings and of draws.
 
     Attributes
     ----------
     labels_ : ndarray of int
-        The likeliest cluster of every training sample.
+        The most probable cluster of every training sample.
     mixture_ : JointMixture
         Weights, means, loadings and noise of the scaled columns, all views side by side.
     objective_ : float
@@ -65,6 +66,7 @@ class MixturePCCA(MixtureModel):
     lower_bound_ : float
         The same in the units of the data.
     fit_info_ : FitInfo
+        What happened during the fit: bounds, iterations, convergence, seconds.
 
     Examples
     --------
@@ -151,7 +153,7 @@ class MixturePCCA(MixtureModel):
         return self
 
     def n_parameters(self) -> int:
-        """Free parameters: W counts without what leaves WWᵀ + Ψ as it is."""
+        """Number of free parameters, without rotations of W that leave WWᵀ + Ψ unchanged."""
         sizes, q = self._sizes(), self.n_components
         width = sum(sizes)
         gauge = q * q if len(sizes) == 2 else q * (q - 1) // 2
@@ -180,6 +182,7 @@ def choose_n_clusters(
     model : MixturePCCA
         The options; not changed.
     candidates : iterable of int
+        Numbers of clusters to try.
     criterion : {"held-out", "bic"}, default="held-out"
         Mean log density of samples left out in turn (higher is better), or the Bayesian
         information criterion of all samples (lower is better).

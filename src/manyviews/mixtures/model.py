@@ -1,4 +1,4 @@
-"""What both mixture models answer besides: clusters, and densities of one view given others."""
+"""Methods of both mixture models: clusters, and densities of one view given others."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,14 +27,13 @@ OPTIONS: Options = {
 
 
 class MixtureModel(ViewsModel):
-    """Named views around a mixture of their scaled columns.
+    """A mixture model of the scaled columns of named views.
 
-    The latent spaces of different clusters have nothing to do with each other: compare
-    positions (:meth:`transform`) only among samples of one cluster (:meth:`predict_cluster`).
-    A prediction is a Gaussian mixture per sample; mean, std and covariance are those of the
-    mixture and say little where it has several modes: see :meth:`predict_modes`,
-    :meth:`predictive_density`, and draws. Values of the predicted views themselves are not used:
-    for holes in a view see :meth:`impute`.
+    Every cluster has a latent space of its own, so compare positions (`transform()`) only
+    among samples of one cluster (`predict_cluster()`). A prediction is a Gaussian mixture per
+    sample. Mean, standard deviation and covariance are those of the mixture; where it has several
+    modes use `predict_modes()`, `predictive_density()` or draws. Values of the predicted
+    views themselves are not used; `impute()` fills holes of a view.
     """
 
     engine_: MixtureEngine
@@ -53,13 +52,13 @@ class MixtureModel(ViewsModel):
         return tuple(np.stack([np.nanmin(Y, axis=0), np.nanmax(Y, axis=0)]) for Y in tables)
 
     def responsibilities(self, views: Any) -> Any:
-        """p(cluster | what is known) of every sample, samples x clusters."""
+        """Probabilities of the clusters given what is known, samples x clusters."""
         new = self._new(views)
         share = self.engine_.told.responsibilities(np.hstack(new.scaled))
         return pd.DataFrame(share, index=new.found.samples) if new.found.labelled else share
 
     def predict_cluster(self, views: Any) -> Int[np.ndarray, " N"]:
-        """The likeliest cluster of every sample."""
+        """The most probable cluster of every sample."""
         return np.asarray(self.responsibilities(views)).argmax(axis=1)
 
     def predictive_density(

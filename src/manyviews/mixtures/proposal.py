@@ -68,7 +68,7 @@ def proposed(
 
 
 def log_proposed(new: Parts, old: Parts, sums: Sums, hypers: tuple[Hyper, ...]) -> Float[Array, ""]:
-    """Log density with which :func:`proposed` draws ``new``."""
+    """Log density with which `proposed()` draws ``new``."""
     centre = _Centre.of(old, sums, hypers)
     mu = jnp.concatenate([own.mu for own in new])
     total = centre.log_density(mu, sums[0].n)

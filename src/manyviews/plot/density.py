@@ -28,6 +28,7 @@ def predictive_density(
     Parameters
     ----------
     model : fitted MixturePCCA or DirichletPCCA
+        A model whose answers are mixtures.
     view : str
         The view whose density is drawn.
     given : dict or list of views, optional

@@ -27,7 +27,7 @@ def top_features(
 
     In standard deviations of the column, so that columns of different units compare. Columns that
     fall on average have bars to the left, those that go up and down again pale ones. Of an
-    image (see :func:`manyviews.plot.choose_picture` for ``shape``) all pixels are shown in their
+    image (see `manyviews.plot.choose_picture` for ``shape``) all pixels are shown in their
     places, the brighter the farther they move.
     """
     subject = Subject.of(model)

@@ -50,6 +50,7 @@ def latent_map(
     Parameters
     ----------
     model : fitted estimator
+        Of one view or of several.
     labels : sequence, optional
         A class per sample (colours and a legend) or numbers (a colour scale).
     dimensions : pair of int, optional

@@ -27,6 +27,7 @@ def latent_paths(
     Parameters
     ----------
     model : estimator fitted with times
+        Its latent space must be a process over time.
     sequence : optional
         A training sequence. Default: the first.
     dimensions : sequence of int, optional

@@ -30,6 +30,7 @@ class Picture:
     Attributes
     ----------
     kind : {"image", "skeleton", "curve", "bars"}
+        What the columns are drawn as.
     shape : tuple of int
         (height, width) or (height, width, 3) of an image, (joints, 3) of a skeleton, else
         (columns,).
@@ -38,7 +39,7 @@ class Picture:
     names : tuple of str
         Of the joints, or of the columns; none for an image.
     bones : tuple of pairs of int
-        The joints that a skeleton's lines connect; see :func:`guess_bones`.
+        The joints that a skeleton's lines connect; see `guess_bones()`.
     """
 
     kind: Kind

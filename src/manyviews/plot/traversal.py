@@ -29,7 +29,7 @@ def traversal(
     ----------
     shape : str, optional
         How to draw the view: ``"192x168"``, ``"skeleton"``, ``"curve"``, ``"bars"``; guessed from
-        its columns by default (see :func:`manyviews.plot.choose_picture`).
+        its columns by default (see `manyviews.plot.choose_picture`).
     steps : int, default=9
         Pictures side by side, or curves; a few columns are drawn as lines along the dimension,
         in standard deviations from their means.

@@ -23,52 +23,64 @@ from .starts import starting_points
 
 @register_record
 class GPLVM(TableModel):
-    """The GP-LVM by maximum a posteriori (Lawrence 2005).
+    """GP-LVM with latent points by maximum a posteriori (Lawrence 2005).
 
-    y_nd = f_d(x_n) + noise with f_d ~ GP(0, k) integrated out, and one point x_n ~ N(0, I) per row,
+    The model is y_nd = f_d(x_n) + noise with f_d ~ GP(0, k) and one point x_n ~ N(0, I) per row.
+    The functions are integrated out, and
 
         log p(Y, X) = -(D/2) log|K| - ½ tr(K⁻¹YYᵀ) - ½ ‖X‖² + const,  K = k(X, X) + noise I,
 
-    maximised over X and the kernel. Points have no uncertainty, so the number of dimensions must
-    be right: ARD weights do not switch dimensions off here, they overfit [BGPLVM16, figure 5].
-    Where that matters use :class:`~manyviews.BayesianGPLVM`.
+    is maximised over X and the kernel. Points have no uncertainty, so ARD weights overfit instead
+    of switching dimensions off [BGPLVM16, figure 5]: give the right number of dimensions, or use
+    `BayesianGPLVM`.
 
     Parameters
     ----------
     n_components : int, default=2
+        Latent dimensions.
     n_inducing : int, optional
         Inducing inputs of a sparse mapping (Titsias 2009). Default: none, the exact GP.
     kernel : str or Kernel, default="rbf"
+        Covariance of the map, by name or as an object.
     ard : bool, default=True
-        One lengthscale per dimension (weight, for linear kernels), or one for all. For kernels
-        given by name.
+        Whether kernels given by name have one lengthscale (or weight) per dimension, or one for
+        all.
     init : {"pca", "isomap", "random"} or array, default="pca"
+        Starting points.
     back_constraint : {"gp", "kernel"}, optional
-        Make the points a smooth function of the data, so that rows that are near in the data are
-        near in the latent space, and new rows are placed without a search.
+        Make the points a smooth function of the data (Lawrence & Quiñonero-Candela 2006): rows
+        that are near in the data stay near in the latent space, and new rows need no search.
     time_kernel : str, Kernel or list of them, default="auto"
         Prior over time, for fits with ``times``: one kernel for all dimensions, or a list with one
-        each. Its values are read off the start, or given, and held: points can make any kernel
-        likely that suits no others. ``"auto"`` is RBF, or Matérn-5/2 where sequences are long.
+        each. Its values are read off the start, or given, and stay fixed. ``"auto"`` is RBF, or
+        Matérn-5/2 where sequences are long.
     scaling : {"view", "column", "none"}, default="view"
+        Divide the centred data by one number, by one per column, or not at all.
     noise_floor : float, default=1e-6
         Smallest noise variance, as a share of the table's variance.
     search : Search, optional
-        How the points are searched for; see :class:`~manyviews.Search`.
+        Options of the optimisation; see `Search`.
     random_state : int, RandomState or None, default=None
+        Seed of random starts and draws.
     verbose : int, default=0
         1 shows a progress bar.
 
     Attributes
     ----------
     latent_mean_ : ndarray of shape (n_samples, n_components)
+        Latent points of the training rows.
     latent_std_ : ndarray of zeros
+        Points have no uncertainty.
     relevance_ : ndarray of shape (n_components,)
+        Relevance of each dimension, the largest being one.
     lower_bound_ : float
-        log p(Y, X), in the units of the data. It is no bound on log p(Y).
+        log p(Y, X), in the units of the data. It is not a bound on log p(Y).
     noise_variance_ : ndarray of shape (n_features,)
+        Noise variance of every column, in the units of the data.
     kernel_ : Kernel
+        The fitted kernel, for scaled data.
     fit_info_ : FitInfo
+        Record of the fit.
 
     Examples
     --------

@@ -30,64 +30,68 @@ DEGENERATE = 1.1  # times what the prior alone leaves
 
 @register_record
 class GPLVMCCA(ViewsModel):
-    """A nonlinear probabilistic CCA [Leen08, chapter 3].
+    """Nonlinear probabilistic CCA with latent points [Leen08, chapter 3].
 
-    vec Y⁽ᵏ⁾ ~ N(0, Ψ_k ⊗ K_k),  K_k = k_k(X, X) + I/β_k,  x_n ~ N(0, I): what varies within a
-    view goes into its full covariance Ψ_k, so that the points are left with what the views share.
-    Given K the best Ψ is known in closed form and is used at every step. Latent points by maximum
-    a posteriori.
+        vec Y⁽ᵏ⁾ ~ N(0, Ψ_k ⊗ K_k),   K_k = k_k(X, X) + I/β_k,   x_n ~ N(0, I).
 
-    The likelihood as the thesis has it has no maximum: points that are a linear combination of one
-    view's columns make Ψ singular. Two safeguards hold it: an inverse Wishart prior on the noise
-    covariance Ψ/β (``psi_prior``) and a cap on β (``noise_floor``); a warning says when a direction
-    of a view has no noise but its prior's. :class:`~manyviews.MRD` needs neither, and finds private
-    structure besides.
+    Variation within a view goes into its full covariance Ψ_k, so that the points keep what the
+    views share. Latent points are found by maximum a posteriori; given K the best Ψ has a closed
+    form, which is used at every step.
+
+    The likelihood by itself has no maximum, because points that are a linear combination of one
+    view's columns make Ψ singular. An inverse Wishart prior on the noise covariance Ψ/β
+    (``psi_prior``) and a cap on β (``noise_floor``) prevent this, and a warning says when a
+    direction of a view has no noise but its prior's.
 
     Parameters
     ----------
     n_components : int, default=1
         Shared dimensions.
     kernel : str, Kernel or dict by view, default="rbf"
-        Kernels given by name have their variance fixed at one: Ψ has the scale.
+        Covariance of the maps. Kernels given by name have a variance of one, as Ψ has the scale.
     ard : bool, default=True
+        Whether kernels given by name have one lengthscale per dimension, or one for all.
     psi : {"full", "diagonal", "identity"}, default="full"
-        ``"identity"`` is :class:`SharedGPLVM` (the thesis's GPLVM-PCA, kernel variances free),
+        ``"identity"`` is `SharedGPLVM` (the thesis's GPLVM-PCA, kernel variances free),
         ``"diagonal"`` scales columns (Grochow's SGPLVM).
     psi_prior : float, default=0.1
-        Weight of the prior on Ψ/β, in samples per sample; its covariance is that of the view's
-        columns, so that, as CCA, it does not depend on their units. No direction of a view has less
-        noise than ``psi_prior / (1 + psi_prior)`` of its variance. Make it smaller only where views
-        are nearly functions of each other.
+        Weight of the prior on Ψ/β, in samples per sample. Its covariance is that of the view's
+        columns, so it does not depend on their units. No direction of a view has less noise than
+        ``psi_prior / (1 + psi_prior)`` of its variance. Use a smaller value only where views are
+        nearly functions of each other.
     psi_ridge : float or "auto", default="auto"
-        Noise that every direction of a view has besides, as a share of the mean variance of its
-        columns. With few samples per column the smallest eigenvalues of Ψ come out far too small,
-        and new samples are placed by what is noise. ``"auto"`` is Ledoit and Wolf's where there are
-        fewer than three samples per column, and next to nothing elsewhere. Wide views may want
-        more: choose it on held-out training samples.
+        Additional noise of every direction of a view, as a share of the mean variance of its
+        columns. With few samples per column the smallest eigenvalues of Ψ are far too small, and
+        new samples are then placed by noise. ``"auto"`` is Ledoit and Wolf's amount with fewer
+        than three samples per column, and close to zero otherwise. Wide views may need more;
+        choose it on held-out samples.
     init : {"canonical", "pca", "isomap", "random"} or array, default="canonical"
+        Starting points: canonical variates, principal components or Isomap of all views side by
+        side, random, or given.
     scaling : {"view", "column", "none"} or dict by view, default="view"
+        Divide each centred view by one number, by one per column, or not at all.
     noise_floor : float or dict by view, default=0.001
         Smallest 1/β.
     align : {"union", "intersection"}, default="union"
+        Whether to keep all samples of DataFrames, or those that all views have.
     search, random_state, verbose
-        As in :class:`~manyviews.points.GPLVM`.
+        As in `GPLVM`.
 
     Attributes
     ----------
     psi_ : dict of ndarray by view
         Ψ, in the units of the data.
     beta_ : dict of float by view
-        1/β multiplies Ψ: only Ψ/β is a noise covariance in the data's units.
+        The noise covariance of a view, in the units of the data, is Ψ/β.
     psi_condition_ : dict of float by view
-        Smallest share of a view's variance, over all directions, that Ψ/β has.
+        Smallest share of a view's variance, over all directions, that is noise Ψ/β.
     latent_mean_, relevance_, lower_bound_, fit_info_
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Notes
     -----
-    A view may be missing for whole samples. Of new samples single values may be missing, too:
-    their density, and so their latent point, is exact. Samples with scattered missing values
-    cannot be trained on.
+    A view may be missing for whole samples. New samples may have scattered missing values;
+    training samples may not.
 
     Examples
     --------

@@ -18,37 +18,46 @@ from .starts import starting_points
 
 @register_record
 class SharedGPLVM(ViewsModel):
-    """One latent point per sample from which every view is a set of Gaussian processes.
+    """Shared GP-LVM: one latent point per sample for all views (Shon et al. 2006).
 
-    Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k, f⁽ᵏ⁾_d ~ GP(0, k_k), x_n ~ N(0, I), by maximum a posteriori
-    (Shon et al. 2006; the "GPLVM-PCA" of [Leen08]). All dimensions are there for all views: what is
-    private to one competes with what is shared. :class:`~manyviews.MRD` decides that by itself.
+    Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k, f⁽ᵏ⁾_d ~ GP(0, k_k), x_n ~ N(0, I), by maximum a posteriori;
+    the "GPLVM-PCA" of [Leen08]. All views use all dimensions, so that private variation competes
+    with shared variation. `MRD` separates the two.
 
     Parameters
     ----------
     n_components : int, default=2
+        Latent dimensions.
     n_inducing : int or dict by view, optional
         Inducing inputs of sparse mappings. Default: none, exact GPs.
     kernel : str, Kernel or dict by view, default="rbf"
+        Covariance of the maps, by name or as an object.
     ard : bool, default=True
-        One lengthscale per dimension, or one for all, for kernels given by name.
+        Whether kernels given by name have one lengthscale per dimension, or one for all.
     init : {"pca", "isomap", "canonical", "random"} or array, default="pca"
-        Principal components of all views side by side, Isomap of the same, generalised canonical
-        correlations, random, or given.
+        Starting points: principal components of all views side by side, Isomap of the same,
+        generalised canonical correlations, random, or given.
     scaling : {"view", "column", "none"} or dict by view, default="view"
+        Divide each centred view by one number, by one per column, or not at all.
     noise_floor : float or dict by view, default=1e-6
+        Smallest noise variance, as a share of the view's variance.
     align : {"union", "intersection"}, default="union"
+        Whether to keep all samples of DataFrames, or those that all views have.
     search, random_state, verbose
-        As in :class:`~manyviews.points.GPLVM`.
+        As in `GPLVM`.
 
     Attributes
     ----------
     latent_mean_ : ndarray of shape (n_samples, n_components)
+        Latent points of the training samples.
     latent_std_ : ndarray of zeros
+        Points have no uncertainty.
     relevance_ : DataFrame of shape (n_views, n_components)
+        Relevance of each dimension for each view, the largest of a view being one.
     lower_bound_ : float
-        log p(Y, X), in the units of the data. It is no bound on log p(Y).
+        log p(Y, X), in the units of the data. It is not a bound on log p(Y).
     fit_info_ : FitInfo
+        Record of the fit.
 
     Examples
     --------

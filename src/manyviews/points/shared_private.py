@@ -1,6 +1,4 @@
-"""[Leen08, chapter 4]: what is shared and what is private add up,
-each a GP of its own latent space.
-"""
+"""A sum of a shared and a private Gaussian process per view [Leen08, chapter 4]."""
 
 import warnings
 from typing import Any, Self
@@ -33,35 +31,42 @@ UNUSED = 1e-3  # of the largest shared weight of any view
 
 @register_record
 class SharedPrivateGPLVM(ViewsModel):
-    """Y⁽ᵏ⁾ = F⁽ᵏ⁾(X) + N⁽ᵏ⁾(X⁽ᵏ⁾) + noise, both GPs, by maximum a posteriori [Leen08, chapter 4].
+    """Sum of a shared and a private Gaussian process per view [Leen08, chapter 4].
 
-    The covariance of a view is K_f(X) + K_n(X⁽ᵏ⁾) + noise: unlike in :class:`SubspaceGPLVM` shared
-    and private parts do not interact, and can be told apart (:meth:`component`). Polynomial kernels
-    with relevance weights, shrunk by a Gaussian prior, as in the thesis. "Very sensitive" to its
-    start, says the thesis, and so it is; :class:`~manyviews.MRD` is not.
+        Y⁽ᵏ⁾ = F⁽ᵏ⁾(X) + N⁽ᵏ⁾(X⁽ᵏ⁾) + noise,
+
+    by maximum a posteriori; the covariance of a view is K_f(X) + K_n(X⁽ᵏ⁾) + noise. Unlike in
+    `SubspaceGPLVM`, shared and private parts do not interact, and can be separated
+    (`component()`). Kernels are polynomial with relevance weights that a Gaussian prior
+    shrinks. Results depend strongly on the start.
 
     Parameters
     ----------
     n_shared : int, default=1
+        Dimensions that all views share.
     n_private : int or dict by view, default=1
+        Dimensions that belong to one view.
     kernel : Kernel, optional
-        For both parts of every view. Default: :class:`~manyviews.kernels.Polynomial` of degree 2.
+        Kernel of both parts of every view. Default: a
+        `manyviews.kernels.Polynomial` of degree 2.
     ard_prior : float, default=10.0
         Standard deviation of the prior on the square roots of the relevance weights.
     bounded : bool, default=False
-        Keep the points between zero and one (with a flat prior), as the thesis does for images.
+        Keep the points between zero and one, with a flat prior, as pixels of latent images.
     init : {"pcca", "ncca", "parts", "random"} or array, default="pcca"
-        As in :class:`SubspaceGPLVM`; or random; or, for bounded points, canonical variates turned
-        into parts, of data that are not centred (images with a black ground, say).
+        As in `SubspaceGPLVM`; random; or ``"parts"``, for bounded points: canonical variates
+        of data that are not centred, rotated by varimax.
     n_rounds : int, default=5
-        Rounds of training first the shared parts, then the private ones, before all together.
+        Rounds of training shared and private parts in turn, before all are trained together.
     scaling, noise_floor, align, search, random_state, verbose
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Attributes
     ----------
     latent_mean_ : ndarray of shape (n_samples, n_shared + all private)
+        Latent points of the training samples.
     relevance_ : DataFrame of shape (n_views, n_dimensions)
+        Relevance of each dimension for each view, the largest of a view being one.
     weights_ : dict by view of (shared, private) ndarrays
         Relevance weights of the polynomial kernels.
 
@@ -187,12 +192,13 @@ class SharedPrivateGPLVM(ViewsModel):
     def component(self, view: str, part: str, X: Any = None, *, return_std: bool = False) -> Any:
         """The shared or the private part of a view, as a deviation from its mean [Leen08, §4.3].
 
-        C_f(X*, X) K⁻¹ Y with variance C_f(X*, X*) - C_f(X*, X) K⁻¹ C_f(X, X*), likewise for the
-        private part. Mean of the view, shared and private part add up to the model's prediction.
+        ``C_f(X*, X) K⁻¹ Y`` with variance ``C_f(X*, X*) - C_f(X*, X) K⁻¹ C_f(X, X*)``, and likewise
+        for the private part. The mean of the view and both parts add up to the prediction.
 
         Parameters
         ----------
         part : {"shared", "private"}
+            Which of the two.
         X : latent positions, optional
             Default: those of the training samples.
         """

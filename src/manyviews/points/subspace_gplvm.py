@@ -19,41 +19,48 @@ from .options import COUNTS, INDUCING, NOISE_FLOOR, VIEWS, inducing_counts
 
 @register_record
 class SubspaceGPLVM(ViewsModel):
-    """Every view is a set of GPs of the shared points and of points of its own (Ek et al. 2008).
+    """Subspace GP-LVM: shared points, and private points of every view (Ek et al. 2008).
 
     Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d([x_n, x⁽ᵏ⁾_n]) + noise_k, by maximum a posteriori. The sizes of the spaces must
-    be given, and the start decides much; :class:`~manyviews.MRD` finds both from the data.
+    be given, and results depend on the start; `MRD` infers the sizes.
 
     Parameters
     ----------
     n_shared : int, default=1
+        Dimensions that all views share.
     n_private : int or dict by view, default=1
+        Dimensions that belong to one view.
     n_inducing : int or dict by view, optional
         Inducing inputs of sparse mappings. Default: none, exact GPs.
     kernel : str, Kernel or dict by view, default="rbf"
-        Over the dimensions that a view has.
+        Covariance over the dimensions that a view has.
     ard : bool, default=True
+        Whether kernels given by name have one lengthscale per dimension, or one for all.
     init : {"ncca", "pcca"} or array, default="ncca"
-        Shared dimensions by canonical correlations, private ones by what they leave of a view;
-        or given (samples x all dimensions, the shared ones first, then view by view).
+        Start shared dimensions from canonical correlations and private ones from what these leave
+        of a view, or from an array (samples x all dimensions, the shared ones first, then view by
+        view).
     scaling, noise_floor, align, search, random_state, verbose
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Attributes
     ----------
     latent_mean_ : ndarray of shape (n_samples, n_shared + all private)
+        Latent points of the training samples.
     relevance_ : DataFrame of shape (n_views, n_dimensions)
         Zero where a dimension is private to another view.
     lower_bound_, fit_info_
-        As in :class:`SharedGPLVM`.
+        As in `SharedGPLVM`.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from manyviews import Search
     >>> from manyviews.points import SubspaceGPLVM
     >>> x = np.random.default_rng(0).normal(size=(40, 3))
     >>> views = {"left": x[:, :2] @ np.ones((2, 3)), "right": np.sin(x[:, 1:]) @ np.ones((2, 3))}
-    >>> model = SubspaceGPLVM(1, 1, max_iter=20, tol=1e-2, random_state=0).fit(views)
+    >>> quick = Search(max_iter=20, tol=1e-2)
+    >>> model = SubspaceGPLVM(1, 1, search=quick, random_state=0).fit(views)
     >>> model.private("right")
     [2]
     """

@@ -36,11 +36,11 @@ LARGEST_COVARIANCE = 5_000  # columns; beyond, one row's covariance takes 200 MB
 
 
 class FittedModel(BaseEstimator):
-    """An estimator that holds a fitted :class:`~manyviews.fitted.Engine` in ``engine_``.
+    """An estimator that holds a fitted `Engine` in ``engine_``.
 
     A model says which values its options may have (``_options``), builds an engine in ``fit``
-    and hands it to :meth:`_adopt`; what the engine is asked of new rows comes from
-    :meth:`_inference`.
+    and hands it to `_adopt()`; what the engine is asked of new rows comes from
+    `_inference()`.
     """
 
     _options: Options = {}
@@ -80,13 +80,13 @@ class FittedModel(BaseEstimator):
 
     @property
     def latent_mean_(self) -> Float[np.ndarray, "N Q"]:
-        """Latent means of the training samples."""
+        """Posterior means of the training samples' latent positions."""
         check_is_fitted(self, "engine_")
         return self.engine_.positions.likeliest().mean
 
     @property
     def latent_std_(self) -> Float[np.ndarray, "N Q"]:
-        """Standard deviations of the training samples' latent positions."""
+        """Posterior standard deviations of the training samples' latent positions."""
         check_is_fitted(self, "engine_")
         return self.engine_.positions.likeliest().std
 
@@ -191,7 +191,7 @@ class FittedModel(BaseEstimator):
         return bundle
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one ``.safetensors`` file; see :func:`manyviews.load`."""
+        """Write the fitted model to one ``.safetensors`` file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 

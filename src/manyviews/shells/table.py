@@ -41,7 +41,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
 
     @property
     def relevance_(self) -> Float[np.ndarray, " Q"]:
-        """Relevance of every dimension, the largest being one."""
+        """Relevance of each dimension, the largest being one."""
         check_is_fitted(self)
         return self.engine_.relevance[0]
 
@@ -52,7 +52,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         return pd.DataFrame(table, index=self.samples_, columns=self._columns())
 
     def variance_explained(self, kind: str = "lost") -> pd.Series:
-        """Share of the variance per dimension, and in total; see :meth:`MRD.variance_explained`."""
+        """Share of variance by dimension, and in total; see `MRD.variance_explained`."""
         check_is_fitted(self)
         shares, total = variance_explained(self._engine, 0, kind)
         return pd.Series([*shares, total], index=[*range(len(shares)), "total"])
@@ -72,22 +72,26 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         self, X: Any, *, times: Any = None, sequences: Any = None, return_std: bool = False,
         **how: Any,
     ) -> Any:  # fmt: skip
-        """Posterior means of the latent positions of new rows (and their std on request).
+        """Posterior means of the latent positions of new rows.
 
         Parameters
         ----------
+        X : array-like of shape (n_rows, n_features)
+            New rows; NaN is missing.
         times, sequences : array-like, optional
-            For models fitted with time stamps: those of the new rows. Rows of one sequence are
-            inferred jointly, and with the training rows if it is a training sequence. Without
-            ``sequences`` rows belong to the training sequence if there was but one, without
-            a name, else to a new one. Rows without any value are then allowed.
+            For models fitted with time stamps, those of the new rows. Rows of one sequence are
+            inferred jointly, together with the training rows if it is a training sequence. Without
+            ``sequences``, rows continue the training sequence if there was only one, without a
+            name; otherwise they are a new one. Rows without any value are allowed.
+        return_std : bool, default=False
+            Whether to return standard deviations as well.
         coupled : bool, default=True
-            Of models with time stamps: False infers rows one by one, given the training rows,
+            For models with time stamps: False infers rows one by one, given the training rows,
             which is faster and less exact.
         flow_weight : float, default=0.0
-            Of variational models with time stamps: with more than zero, new rows are expected to
-            move on as training sequences did, besides following the prior over time, which is
-            the same run backwards. One counts every step as one observation.
+            For variational models with time stamps: weight of the expectation that new rows move as
+            training sequences did, in addition to the prior over time, which does not know a
+            direction. One counts every step as one observation.
         """
         scaled, when = self._new(X, times, sequences)
         q = self._infer([scaled], when, how=how).likeliest()
@@ -105,12 +109,28 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         random_state: Any = None,
         **how: Any,
     ) -> Any:
-        """Complete rows given partly observed ones: infer x*, then predict every column.
+        """Predict complete rows from partly observed ones.
 
-        Returns the mean; ``(mean, std)`` or ``(mean, covariance)`` on request, covariance
-        of shape (n_rows, n_features, n_features); or, with ``n_samples``, draws of shape
-        (n_samples, n_rows, n_features). Observation noise is included. For ``times``,
-        ``sequences`` and ``coupled`` see :meth:`transform`.
+        Latent positions are inferred from the observed values, and every column is predicted from
+        them. Observation noise is included.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+            New rows; NaN is missing.
+        times, sequences, coupled, flow_weight
+            See `transform()`.
+        return_std, return_cov : bool, default=False
+            Whether to return standard deviations, or the covariance of each row's values, as well.
+        n_samples : int, optional
+            Return this many draws instead, of shape (n_samples, n_rows, n_features).
+        random_state : int, RandomState or None, default=None
+            Seed of the draws.
+
+        Returns
+        -------
+        ndarray, DataFrame or tuple
+            Mean, (mean, std), (mean, covariance) or draws; a DataFrame where X is one.
         """
         scaled, when = self._new(X, times, sequences)
         q = self._infer([scaled], when, how=how)
@@ -126,9 +146,10 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> Any:
-        """Data at given latent positions, with their uncertainty if ``latent_std`` is given.
+        """Predict rows at given latent positions.
 
-        The options are those of :meth:`predict`.
+        ``latent_std`` adds the uncertainty of the positions. Other options are those of
+        `predict()`.
         """
         q = self._at(X, latent_std)
         return self._outputs(q, return_std, return_cov, n_samples, random_state)
@@ -141,24 +162,24 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         Parameters
         ----------
         method : {"auto", "augmented", "fixed"}
-            Of variational models, whose density is F(Y, y*) - F(Y) [BGPLVM16, eq. 36]:
-            ``"augmented"`` lets the new row revise q(U), as the equation has it; ``"fixed"``
-            keeps q(U) of the training data, which gives a lower number. ``"auto"`` is
-            ``"augmented"`` unless scattered missing training values rule it out. Rows with
-            time stamps are scored by sequence (``"fixed"``), each with an equal share.
+            For variational models, whose density is F(Y, y*) - F(Y) [BGPLVM16, eq. 36].
+            ``"augmented"`` lets the new row revise q(U), as in the equation; ``"fixed"`` keeps q(U)
+            of the training data and gives a lower number. ``"auto"`` is ``"augmented"`` unless
+            scattered missing training values rule it out. Rows with time stamps are scored by
+            sequence (``"fixed"``), each with an equal share.
         """
         scaled, when = self._new(X, times, sequences)
         return self._densities([scaled], when, how)
 
     def score(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> float:
-        """Mean of :meth:`score_samples`: higher is better."""
+        """Mean of `score_samples()`: higher is better."""
         return float(np.mean(self.score_samples(X, times=times, sequences=sequences)))
 
     def impute(
         self, X: Any = None, *, times: Any = None, sequences: Any = None,
         return_std: bool = False, **how: Any,
     ) -> Any:  # fmt: skip
-        """Fill the holes of the training data (``X=None``) or of new data.
+        """Fill missing values of the training data (``X=None``) or of new data.
 
         Observed values are returned as they are, with a std of zero.
         """
@@ -181,7 +202,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
     def sample(
         self, n_samples: int = 1, *, latent: str = "prior", random_state: Any = None
     ) -> Float[np.ndarray, "K D"]:
-        """Draw new rows: x from the prior (or from the training points' posteriors), then y."""
+        """Draw new rows at latent positions from the prior, or from training posteriors."""
         check_is_fitted(self)
         rng = self._rng(random_state)
         return self._draws([0], self._source(n_samples, latent, rng), 1, rng)[0][0]
@@ -195,10 +216,10 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> Any:
-        """Rows at other times of a training sequence, from the time stamps alone [BGPLVM16, §4.2].
+        """Predict rows at other times of a training sequence, from time stamps [BGPLVM16, §4.2].
 
-        Before, between or after the training rows. With ``n_samples``, trajectories of shape
-        (n_samples, n_times, n_features) whose latent paths are drawn jointly over time.
+        Times may be before, between or after those of the training rows. ``n_samples`` returns
+        trajectories of shape (n_samples, n_times, n_features), with latent paths drawn jointly.
         """
         return self._forecast([0], times, sequence, return_std, n_samples, random_state)[0]
 

@@ -52,12 +52,14 @@ class NewSamples(NamedTuple):
 
 @dataclass(frozen=True)
 class Modes:
-    """Predictions of one view as a mixture, the likeliest mode first.
+    """Predictions of one view as a mixture, the most probable mode first.
 
     Attributes
     ----------
     weights : ndarray of shape (n_rows, n_modes)
+        Of the modes; they add up to one.
     means, stds : ndarray of shape (n_rows, n_modes, n_columns)
+        Of each column in each mode.
     """
 
     weights: Float[np.ndarray, "N S"]
@@ -111,10 +113,10 @@ class ViewsModel(FittedModel):
         return pd.concat(frames, axis=1, names=["moment", "dimension"])
 
     def latent_by_view(self) -> dict[str, Float[np.ndarray, "N Q"]]:
-        """Where each view alone puts the training samples [Leen08, §3.4.2]; NaN where it is absent.
+        """Latent positions of the training samples inferred from each view alone [Leen08, §3.4.2].
 
-        Views that say the same of a sample put it in the same place: the correlation of these
-        points is what the views share.
+        NaN where a sample lacks the view. Views that agree about a sample place it alike, so
+        correlations between these positions measure what the views share.
         """
         check_is_fitted(self)
         data, places = self.engine_.data, {}
@@ -128,12 +130,12 @@ class ViewsModel(FittedModel):
         return places
 
     def segment(self, a: Names, b: Names, threshold: float = ACTIVE_THRESHOLD) -> Segmentation:
-        """Divide the dimensions between two sets of views: shared, private to each, off."""
+        """Divide the dimensions between two sets of views: shared, private to each, unused."""
         check_is_fitted(self)
         return segment(self.engine_.relevance, self._places(a), self._places(b), threshold)
 
     def shared(self, *views: str, threshold: float = ACTIVE_THRESHOLD) -> list[int]:
-        """Dimensions that all the named views use (all views of the model, if none is named)."""
+        """Dimensions that all the named views use (by default, all views of the model)."""
         check_is_fitted(self)
         places = self._places(views or self.view_names_)
         return np.flatnonzero((self.engine_.relevance[places] > threshold).all(axis=0)).tolist()
@@ -145,11 +147,11 @@ class ViewsModel(FittedModel):
         return self.segment(view, others, threshold).private_a
 
     def variance_explained(self, kind: str = "lost") -> pd.DataFrame:
-        """Share of each view's variance per dimension, and in total.
+        """Share of each view's variance by dimension, and in total.
 
-        ``kind="lost"``: what is lost when the dimension is not known, all others being known;
-        ``"alone"``: what it explains by itself. See
-        :func:`manyviews.fitted.explain.variance_explained` for the definition.
+        ``kind="lost"`` is the share lost if the dimension is unknown and all others are known;
+        ``"alone"`` is what it explains by itself. For the definition see
+        `manyviews.fitted.explain.variance_explained`.
         """
         check_is_fitted(self)
         found = [variance_explained(self._engine, k, kind) for k in range(len(self.view_names_))]
@@ -200,7 +202,7 @@ class ViewsModel(FittedModel):
         return next(iter(getattr(self, "_stabilities", {}).values()), None)
 
     def variance_explained_by(self, dimensions: Sequence[int]) -> pd.Series:
-        """Share of each view's variance that a set of dimensions explains by itself."""
+        """Share of each view's variance that a set of dimensions explains, others unknown."""
         check_is_fitted(self)
         chosen = [self._dimension(d) for d in dimensions]
         places = range(len(self.view_names_))
@@ -226,9 +228,10 @@ class ViewsModel(FittedModel):
         self, views: Any, *, times: Any = None, sequences: Any = None, return_std: bool = False,
         **how: Any,
     ) -> Any:  # fmt: skip
-        """Latent means (and std) of new samples from whatever views they have.
+        """Latent means (and std) of new samples from the views that they have.
 
-        For ``times``, ``sequences`` and ``coupled`` see :meth:`BayesianGPLVM.transform`.
+        For ``times``, ``sequences``, ``coupled`` and ``flow_weight`` see
+        `BayesianGPLVM.transform`.
         """
         new = self._new(views, times, sequences)
         q = self._infer(new.scaled, new.when, how=how).likeliest()
@@ -253,19 +256,23 @@ class ViewsModel(FittedModel):
         Parameters
         ----------
         views : dict, list with None for what is wanted, MuData
+            Known views of new samples; NaN is missing.
         target : str or list of str, optional
             Views to predict. Default: those not given (all, if all are given).
         times, sequences
-            For models fitted with time stamps; see :meth:`BayesianGPLVM.transform`.
+            For models fitted with time stamps; see `BayesianGPLVM.transform`.
         return_std, return_cov, n_samples
-            The mean alone; or with the std of every value; or with the covariance of each
-            row's values; or draws (n_samples, n_rows, n_columns). Noise is included.
+            Return the mean alone; mean and standard deviation; mean and covariance of each row's
+            values; or draws of shape (n_samples, n_rows, n_columns). Noise is included.
+        random_state : int, RandomState or None, default=None
+            Seed of the draws.
         **how
-            What the model offers besides for new samples; see its own documentation.
+            Options of the model for new samples; see its Notes.
 
         Returns
         -------
-        The result for the target, or a dict of them by view if ``target`` is a list or None.
+        result, or dict of results by view
+            For the target; a dict if ``target`` is a list or None.
         """
         new = self._new(views, times, sequences)
         targets = self._targets(target, new.found)
@@ -295,9 +302,9 @@ class ViewsModel(FittedModel):
         random_state: Any = None,
         **how: Any,
     ) -> Float[np.ndarray, "P N D"]:
-        """Values of a view that are not exceeded with given probabilities, noise included.
+        """Predictive quantiles of a view, noise included.
 
-        The 5 % and the 95 % quantile are a 90 % interval for any kind of data.
+        The 5 % and 95 % quantiles bound a 90 % interval for any kind of data.
         """
         new = self._new(views, times, sequences)
         (place,) = self._places(target)
@@ -308,10 +315,7 @@ class ViewsModel(FittedModel):
     def predict_proba(
         self, views: Any, target: str, *, times: Any = None, sequences: Any = None, **how: Any
     ) -> dict[Any, pd.DataFrame]:
-        """Probabilities of the levels of a view with levels, a table for every column.
-
-        The rows of a table are samples, its columns the levels.
-        """
+        """Predict probabilities of the levels of a view: a table (samples x levels) by column."""
         new = self._new(views, times, sequences)
         (place,) = self._places(target)
         q = self._infer(new.scaled, new.when, [place], how)
@@ -327,10 +331,10 @@ class ViewsModel(FittedModel):
         self, views: Any, target: str, *, times: Any = None, sequences: Any = None,
         n_modes: int = 5, **how: Any,
     ) -> Modes:  # fmt: skip
-        """The distinct answers that the known views allow, with their weights.
+        """Predict a view as a mixture of distinct answers, with their weights.
 
-        One silhouette can mean two poses: where the search for x* ends in several optima, each
-        is weighed by exp(bound).
+        Where several latent positions explain the known views, each optimum of the bound gives a
+        mode with a weight proportional to exp(bound).
         """
         new = self._new(views, times, sequences)
         (place,) = self._places(self._targets(target, new.found))
@@ -362,7 +366,7 @@ class ViewsModel(FittedModel):
     ) -> Float[np.ndarray, " N"]:
         """Log density of each new sample's observed values, in the units of the data.
 
-        Of variational models an approximation; see :meth:`BayesianGPLVM.score_samples`.
+        Of variational models an approximation; see `BayesianGPLVM.score_samples`.
         """
         new = self._new(views, times, sequences)
         return self._densities(new.scaled, new.when, how)
@@ -370,14 +374,14 @@ class ViewsModel(FittedModel):
     def score(
         self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None
     ) -> float:
-        """Mean of :meth:`score_samples`: higher is better."""
+        """Mean of `score_samples()`: higher is better."""
         return float(np.mean(self.score_samples(views, times=times, sequences=sequences)))
 
     def impute(
         self, views: Any = None, *, times: Any = None, sequences: Any = None,
         return_std: bool = False, **how: Any,
     ) -> Any:  # fmt: skip
-        """All views with their holes filled, of the training samples or of new ones.
+        """Fill missing values of the training samples (``views=None``) or of new samples.
 
         Observed values are returned as they are, with a std of zero.
         """
@@ -408,7 +412,7 @@ class ViewsModel(FittedModel):
         times: Any = None,
         sequences: Any = None,
     ) -> tuple[np.ndarray, Float[np.ndarray, "N K"]]:
-        """Training samples that correspond to given ones in the shared dimensions [MRD21, §5.2].
+        """Training samples nearest to given ones in the shared dimensions [MRD21, §5.2].
 
         Parameters
         ----------
@@ -452,11 +456,11 @@ class ViewsModel(FittedModel):
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> Any:
-        """Views at other times of a training sequence, from the time stamps alone [BGPLVM16, §4.2].
+        """Predict views at other times of a training sequence, from time stamps [BGPLVM16, §4.2].
 
-        Before, between or after the training samples. With ``n_samples``, trajectories of shape
-        (n_samples, n_times, n_columns) whose latent paths are drawn jointly over time, and
-        from which all views are drawn.
+        Times may be before, between or after those of the training samples. ``n_samples`` returns
+        trajectories of shape (n_samples, n_times, n_columns), all views from common latent paths
+        that are drawn jointly over time.
         """
         places = self._places(listed(view) or self.view_names_)
         found = self._forecast(places, times, sequence, return_std, n_samples, random_state)
@@ -467,7 +471,7 @@ class ViewsModel(FittedModel):
     def inverse_transform(
         self, X: Any, view: Names | None = None, latent_std: Any = None, *, return_std: bool = False
     ) -> Any:
-        """Views at given latent positions (with their uncertainty, if given)."""
+        """Predict views at given latent positions, which may be uncertain (``latent_std``)."""
         q = self._at(X, latent_std)
         places = self._places(listed(view) or self.view_names_)
         return self._by_name(view, [self._moments(p, q, return_std, False) for p in places])
@@ -476,14 +480,14 @@ class ViewsModel(FittedModel):
         self, dimension: int, view: Names | None = None, *, at: Any = None, steps: int = 9,
         span: float | None = None,
     ) -> Any:  # fmt: skip
-        """Views along one latent dimension, the others held [MRD21, figure 10].
+        """Predict views along one latent dimension, with the others held [MRD21, figure 10].
 
         Parameters
         ----------
         at : sample name or latent position, optional
-            Where the others are held. Default: the sample nearest to the centre.
+            Position of the other dimensions. Default: the sample nearest to the centre.
         span : float, optional
-            Half the length of the walk; default: the range of the training samples.
+            Half the length of the traversal. Default: the range of the training samples.
         """
         base = self._place_of(at)
         values = self.latent_mean_[:, self._dimension(dimension)]
@@ -498,7 +502,7 @@ class ViewsModel(FittedModel):
         self, start: Any, end: Any, view: Names | None = None, *, steps: int = 9,
         dimensions: Sequence[int] | None = None,
     ) -> Any:  # fmt: skip
-        """Views on the straight line between two samples or positions, or in some dimensions."""
+        """Predict views along the line between two samples or positions, or in some dimensions."""
         a, b = self._place_of(start), self._place_of(end)
         move = np.ones_like(a) if dimensions is None else np.zeros_like(a)
         if dimensions is not None:
@@ -535,7 +539,7 @@ class ViewsModel(FittedModel):
     def sample_private(
         self, view: str, at: Any, n_samples: int = 9, *, random_state: Any = None
     ) -> Float[np.ndarray, "K D"]:
-        """Draws of one view with its shared dimensions held at a sample, the private ones free."""
+        """Draw a view with its shared dimensions held at a sample and its private ones free."""
         place = self._place_of(at)
         held = [d for d in range(place.size) if d not in self.private(view)]
         fixed = {d: float(place[d]) for d in held}

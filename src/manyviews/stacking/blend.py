@@ -23,8 +23,11 @@ class Blend:
     Attributes
     ----------
     question : Question
+        What is predicted from what.
     members : tuple of str
+        Names of the members.
     weights : ndarray of shape (n_members, n_columns) or (n_members, 1)
+        Weights of the members, by column or for all; they add up to one.
     widths : ndarray of shape (n_members, n_columns)
         Factors of the members' standard deviations.
     scores : ndarray of shape (n_members,)
@@ -77,7 +80,7 @@ def learn_blend(
         of all. ``"auto"`` takes the second if it has gained more than one standard error
         (over rows) in folds that the weights were not learnt from.
     calibrate : bool
-        Whether standard deviations are made wider or narrower first (:func:`calibrated`).
+        Whether standard deviations are made wider or narrower first (`calibrated()`).
     """
     found = [calibrated(part, truth, fold, calibrate) for part in parts]
     widths, log_p = np.stack([f[0] for f in found]), np.stack([f[1] for f in found])

@@ -46,24 +46,27 @@ def compare(
     views : dict, list, MuData, Views
         Two views or more; NaN is missing.
     models : list or dict by name, optional
-        As for :class:`~manyviews.Stack`, and ``"stack"`` for a stack of the usual members. Default:
+        As for `Stack`, and ``"stack"`` for a stack of the usual members. Default:
         the mean, ridge, PLS, k-NN, GP regression, a random forest (up to 200,000 numbers), GFA,
         PCCA (up to 600 columns), MRD with a brief search, and the stack.
     targets : str or list of str, optional
         Views to predict, each from all others. Default: every view.
     folds : int or array-like of int, default=5
-        How many, shuffled, groups and sequences whole; or the fold of every sample.
+        Number of folds of shuffled samples, with groups and sequences whole; or the fold of every
+        sample.
     reference : str, default="ridge"
         The method that all others are compared with, in pairs, fold by fold.
     times, sequences, groups
-        As for :class:`~manyviews.Stack`.
+        As for `Stack`.
     cache : path, optional
         A folder for results, one JSON file per method and fold. A later call with the same data and
         options reads them instead of fitting again.
     n_jobs : int, optional
-        Processes that work on methods and folds side by side.
+        Number of processes that work on methods and folds in parallel.
     random_state : int, default=0
+        Seed of the folds.
     verbose : int, default=0
+        1 shows progress.
 
     Returns
     -------

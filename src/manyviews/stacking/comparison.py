@@ -40,7 +40,9 @@ class Comparison:
     notes : list of str
         Failures, and what else is to be known of the results.
     reference : str
+        The method that all others are compared with.
     n_samples : int
+        Samples that were compared.
     """
 
     table: pd.DataFrame
@@ -99,7 +101,9 @@ class Comparison:
         Parameters
         ----------
         ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
         measure : {"log_density", "error"}, default="log_density"
+            Differences of log densities (higher is better) or of errors (lower is better).
         """
         return draw_comparison(self.table, self.reference, ax, measure)
 

@@ -18,7 +18,7 @@ from .question import Question
 
 @dataclass(frozen=True)
 class Plan:
-    """How weights are learnt: see :class:`Stack` for what the options mean."""
+    """How weights are learnt: see `Stack` for what the options mean."""
 
     weights: str = "auto"
     calibrate: bool = True

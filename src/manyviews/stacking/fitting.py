@@ -33,7 +33,7 @@ class Outcome:
     model : object
         The fitted member.
     answers : dict
-        By question, what it says of the rows held out that count (:meth:`Question.rows`).
+        By question, what it says of the rows held out that count (`Question.rows`).
     failure : str
         Why there is no answer; empty if there is one.
     seconds : float

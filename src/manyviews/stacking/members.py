@@ -31,7 +31,9 @@ class Asked(BaseEstimator):
     Parameters
     ----------
     model : model of views
+        Any model that a stack takes.
     options : dict, optional
+        Arguments for each call of its ``predict``.
 
     Examples
     --------

@@ -23,6 +23,7 @@ class Mixture:
     weights : ndarray of shape (n_parts, n_rows, n_columns)
         The two last may be one, where rows or columns have the same weights.
     means, stds : ndarray of shape (n_parts, n_rows, n_columns)
+        Of every part, for every value.
 
     Examples
     --------

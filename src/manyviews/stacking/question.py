@@ -19,6 +19,7 @@ class Question:
     known : tuple of str
         In the order of the views.
     target : str
+        The view that is to be predicted.
 
     Examples
     --------

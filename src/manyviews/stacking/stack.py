@@ -28,55 +28,57 @@ LEAST_SAMPLES = 8
 
 
 class Stack(BaseEstimator):
-    """Several models mixed, with the weights that held-out values give them.
+    """Mixture of models whose weights maximise the density of held-out values.
 
     For a view y to be predicted from others x, with p_m the predictive density of member m,
 
         p(y_d | x) = Σ_m w_m p_m(y_d | x),   w = argmax Σ_i log Σ_m w_m p_m(y_i | x_i),
 
     where i runs over the values of samples that member m was not fitted to, fold by fold (Yao et
-    al. 2018). A member's density is N(mean, (c_d std)²), with c_d a factor
-    by which its held-out errors were larger than its std.
+    al. 2018). A member's density is N(mean, (c_d std)²), where c_d calibrates its standard
+    deviation by its held-out errors.
 
     Parameters
     ----------
     models : list or dict by name, optional
-        Members: models of this library (several seeds of one, too), scikit-learn regressors, short
+        Members: models of this library (also several seeds of one), scikit-learn regressors, short
         names (``"mean"``, ``"ridge"``, ``"pls"``, ``"knn"``, ``"gp"``, ``"forest"``, ``"gfa"``,
-        ``"pcca"``, ``"mrd"``), and whatever has ``fit(views)`` and
-        ``predict(known, target, return_std=True)``. Default: all these names but ``"pls"``,
+        ``"pcca"``, ``"mrd"``), and any object with ``fit(views)`` and
+        ``predict(known, target, return_std=True)``. Default: all names but ``"pls"``, with
         ``"forest"`` for up to 200,000 numbers and ``"pcca"`` for up to 600 columns.
     folds : int, default=5
-        Folds of samples, shuffled; groups and sequences stay whole.
+        Number of folds of shuffled samples; groups and sequences stay whole.
     targets : str or list of str, optional
-        Views that are to be predicted, each from all others. Default: every view. Other
-        questions can be asked later (:meth:`learn`).
+        Views to predict, each from all others. Default: every view. Other questions can be
+        learnt later (`learn()`).
     weights : {"auto", "view", "column"}, default="auto"
-        One set of weights for all columns of a view, or one for each; ``"auto"`` takes the second
-        if it has gained more than a standard error in folds the weights were not learnt from.
+        One set of weights for all columns of a view, or one for each. ``"auto"`` uses the second if
+        it gains more than a standard error in folds that the weights were not learnt from.
     calibrate : bool, default=True
-        Whether the std of a member is multiplied by c_d. If not, c_d = 1.
+        Whether to calibrate standard deviations by held-out errors; otherwise c_d = 1.
     refit : bool, default=True
-        Fit every member to all samples for predictions. If not, those of the folds are kept,
-        and a member is the mixture of its fits.
+        Whether to fit every member once more, to all samples. If not, the fits of the folds are
+        kept, and a member is their mixture.
     n_jobs : int, optional
-        Processes that fit members and folds side by side, as in scikit-learn.
+        Number of processes that fit members and folds in parallel, as in scikit-learn.
     random_state : int, RandomState or None, default=None
-        For the folds, and for members without a seed of their own.
+        Seed of the folds, and of members without a seed of their own.
     verbose : int, default=0
+        1 shows progress.
 
     Attributes
     ----------
     weights_ : DataFrame of shape (n_questions, n_members)
-        Weights by question (means over columns, where these have their own).
+        Weights by question, averaged over columns if these have their own.
     scores_ : DataFrame
         Mean log density per held-out value, in standard deviations of the columns, of every
         member and of the stack.
     blends_ : list of Blend
         Weights and widths, column by column.
     seconds_ : Series
-        By member, of all its fits.
+        Seconds by member, of all its fits.
     view_names_ : tuple of str
+        Names of the views, in their order.
 
     Examples
     --------
@@ -149,12 +151,13 @@ class Stack(BaseEstimator):
         Parameters
         ----------
         views : dict, list, MuData, Views
-            Two views or more; NaN is missing, and a view may be missing for whole samples. A
-            sample counts for a question if it has a value of the target and one that is known.
+            Two views or more. NaN is missing, and a sample may lack a view. A sample counts for a
+            question if it has a value of the target and one of a known view.
         times, sequences : array-like or Series, optional
-            For members that take them; they may stand in a :class:`~manyviews.Views`, too.
+            Time stamps and sequences for members that take them; a
+            `Views` may carry them.
         groups : array-like or Series, optional
-            Samples that must not be divided between folds; by default sequences.
+            Groups of samples that must not be divided between folds. Default: sequences.
         """
         check_options(self, self._options)
         refuse_second_view(y)
@@ -171,7 +174,7 @@ class Stack(BaseEstimator):
         return self
 
     def learn(self, known: Names | None, target: str) -> Self:
-        """Learn the weights for a question: a view from some others (from all, for None)."""
+        """Learn the weights of a question: ``target`` from ``known`` views (None: all others)."""
         check_is_fitted(self)
         given = None if known is None else tuple(listed(known))
         self.ensemble_.blend_for(Question.of(self.view_names_, target, given))
@@ -238,17 +241,18 @@ class Stack(BaseEstimator):
         Parameters
         ----------
         views : dict, list with None for what is wanted, MuData, Views
-            Values of the target among them are not used.
+            Known views. Values of the target among them are not used.
         target : str, optional
-            May be left out if one view is not given.
+            The view to predict. May be omitted if exactly one view is not given.
         return_std, quantiles, n_samples
-            The mean alone; or with the std of every value; or quantiles of the mixture, of shape
-            (n_quantiles, n_rows, n_columns); or draws, (n_samples, n_rows, n_columns). A draw
-            takes all values of a row from one member, as far as columns have the same weights.
+            Return the mean alone; mean and standard deviation; quantiles of the mixture, of shape
+            (n_quantiles, n_rows, n_columns); or draws, of shape (n_samples, n_rows, n_columns). A
+            draw takes all values of a row from one member if columns have the same weights.
 
         Returns
         -------
-        ndarray, or DataFrame where samples came with names
+        ndarray or DataFrame
+            A DataFrame where samples came with names.
         """
         if sum((bool(return_std), quantiles is not None, n_samples is not None)) > 1:
             raise OptionError("ask for one of return_std, quantiles and n_samples")
@@ -267,7 +271,7 @@ class Stack(BaseEstimator):
     def predict_mixture(
         self, views: Any, target: str | None = None, *, times: Any = None, sequences: Any = None
     ) -> Mixture:
-        """The whole prediction: a mixture of Gaussians for every value."""
+        """The predictive distribution: a mixture of Gaussians for every value."""
         _, question, new = self._new(views, target, times, sequences)
         return self.ensemble_.mixture(new, question)
 
@@ -305,11 +309,11 @@ class Stack(BaseEstimator):
     def score(
         self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None
     ) -> float:
-        """Mean of :meth:`score_samples`: higher is better."""
+        """Mean of `score_samples()`: higher is better."""
         return float(np.mean(self.score_samples(views, times=times, sequences=sequences)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted stack to one file; see :func:`manyviews.load`.
+        """Write the fitted stack to one file; see `manyviews.load`.
 
         The file holds members and weights, but not the folds' fits that further questions need.
         """

@@ -20,7 +20,7 @@ class ViewRegressor(BaseEstimator):
 
     The known views stand side by side, missing values at their training means (and marked as
     missing where that is common), and are standardised, as are the columns of the target.
-    For every question one regression is fitted, when it is first asked or by :meth:`learn`:
+    For every question one regression is fitted, when it is first asked or by `learn()`:
 
         y_d = f_d(x) + e_d,   e_d ~ N(0, σ_d²),
 

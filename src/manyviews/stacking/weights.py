@@ -19,6 +19,7 @@ class Stacked:
     Attributes
     ----------
     weights : ndarray of shape (n_problems, n_members)
+        Weights of the members; of each problem they add up to one.
     gap : ndarray of shape (n_problems,)
         Upper limit of what other weights could gain, in nats per value.
     """

@@ -17,7 +17,7 @@ from .options import DEFAULT_NOISE_FLOOR, MISSING, TABLE, fit_options
 
 @register_record
 class BayesianGPLVM(TableModel):
-    """Nonlinear dimensionality reduction that decides the number of dimensions itself.
+    """The Bayesian GP-LVM: nonlinear dimensionality reduction with automatic relevance.
 
     Every column d of the data is a Gaussian process of a few latent variables,
 
@@ -25,41 +25,44 @@ class BayesianGPLVM(TableModel):
 
     and the latent variables are integrated out variationally: the fit maximises a lower
     bound on log p(Y) over q(X) = Π N(μ_n, diag S_n), the kernel, the noise and the inducing
-    inputs. Dimensions that the data do not need are switched off.
+    inputs [BGPLVM16]. Dimensions that the data do not need are switched off.
 
     Parameters
     ----------
     n_components : int, optional
         Latent dimensions to start with (an upper limit). Default: 10, or what the data allow.
     n_inducing : int, optional
-        Inducing inputs: more is more exact and slower. Default: 50, or the number of samples.
+        Number of inducing inputs: more are slower and more exact. Default: 50, or the number of
+        samples.
     kernel : str or Kernel, default="rbf"
         ``"rbf"``, ``"linear"``, ``"rbf + linear + bias"``, … start at values read off the data;
-        a :class:`~manyviews.kernels.Kernel` starts at its own values.
+        a `Kernel` starts at its own values.
     init : {"pca", "ppca", "random"} or array, default="ppca"
         Starting latent means; an array has one row per sample.
     scaling : {"view", "column", "none"}, default="view"
         Divide the centred data by one number, by one per column, or not at all.
     noise_floor : float, default=1e-6
-        Smallest noise variance, as a share of the data's variance: exact data (labels,
-        counts of a few values) could otherwise be given any density.
+        Smallest noise variance, as a share of the data's variance. Without it, exact data
+        (labels, counts of a few values) would have an unbounded density.
     evidence_power : float or "auto", default=1.0
-        Exponent, at most one, of what new rows say of their latent position. The model takes
-        the noise of the columns (and of successive rows) as independent; where it is not, one
-        makes positions look too certain, and a smaller power helps. ``"auto"`` reads it off the
+        Exponent, at most one, of the likelihood of new rows given their latent position. The
+        model assumes independent noise in columns and successive rows. Where noise is correlated,
+        positions look too certain, and a smaller power widens them. ``"auto"`` reads it off the
         correlations of the training residuals. It may be changed after the fit, and does not
-        enter :meth:`score_samples`.
+        enter `score_samples()`.
     missing : {"auto", "exact", "shared"}, default="auto"
-        Treatment of NaN: exact by missing pattern, or one posterior covariance for all
-        columns; ``"auto"`` is exact up to 16 patterns.
+        Treatment of NaN: exact for each pattern of missing rows, or with one posterior covariance
+        for all columns. ``"auto"`` is exact up to 16 patterns.
     signal_check : {"warn", "error", "off"}, default="warn"
         What to do when the model takes more than half of a view's variance for noise.
     time_kernel : str, Kernel or list of them, default="auto"
         Prior over time, for fits with ``times``: one kernel for all latent dimensions, or a list
         with one each. ``"auto"`` is RBF, or Matérn-5/2 (of linear cost) where sequences are long.
     search : Search, optional
-        How the fit searches, and for how long; see :class:`~manyviews.Search`.
+        Restarts, iterations, tolerance, checkpoint and other options of the optimisation; see
+        `Search`.
     random_state : int, RandomState or None, default=None
+        Seed of random starts and draws.
     verbose : int, default=0
         1 shows a progress bar.
 
@@ -74,10 +77,11 @@ class BayesianGPLVM(TableModel):
     lower_bound_ : float
         Lower bound on log p(Y), in the units of the data.
     noise_variance_ : ndarray of shape (n_features,)
+        Noise variance of every column, in the units of the data.
     kernel_ : Kernel
         The fitted kernel, for scaled data.
     fit_info_ : FitInfo
-        What happened: bound trace, gradient, jitter, signal-to-noise, seconds, …
+        Record of the fit: bound trace, gradient, jitter, signal-to-noise ratio, seconds, ….
 
     Examples
     --------

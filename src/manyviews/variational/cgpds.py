@@ -1,6 +1,4 @@
-"""Collaborative Gaussian process dynamical systems: one view
-([McGPDS23, §2.2]; Zhao et al. 2018).
-"""
+"""Collaborative Gaussian process dynamical systems of one table [McGPDS23, §2.2]."""
 
 from typing import Any, Self
 
@@ -16,23 +14,23 @@ from .options import DEFAULT_NOISE_FLOOR, TABLE
 
 @register_record
 class CGPDS(TableModel):
-    """One table whose columns mix several processes of a latent path by weights of their own.
+    """Collaborative Gaussian process dynamical system of one table (Zhao et al. 2018).
 
-    Every column has a process h_d with a kernel that all share, and as much of J local ones as
-    its weights say,
+    The columns mix a process with a common kernel and J local processes by weights of their own,
 
         y_nd = h_d(x_n) + Σ_j w_dj g_jd(x_n) + noise,
 
-    over a latent path with a Gaussian process prior over time (or points, without time stamps):
-    :class:`~manyviews.BayesianGPLVM` with a collaborative mapping.
+    over a latent path with a Gaussian process prior over time, or over independent latent points
+    without time stamps [McGPDS23, §2.2]. It is `BayesianGPLVM` with a
+    collaborative mapping.
 
     Parameters
     ----------
     n_local : int, default=1
-        Local processes J.
+        Number J of local processes; zero gives a plain Gaussian process.
     n_components, n_inducing, kernel, init, scaling, noise_floor, evidence_power, signal_check, \
 time_kernel, search, random_state, verbose
-        As in :class:`~manyviews.BayesianGPLVM`; missing values are treated exactly.
+        As in `BayesianGPLVM`; missing values are treated exactly.
 
     Examples
     --------
@@ -83,7 +81,7 @@ time_kernel, search, random_state, verbose
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
-        """Fit the model; see :meth:`BayesianGPLVM.fit`."""
+        """Fit the model; see `BayesianGPLVM.fit`."""
         return fit_table(self, self._prepare(X, times, sequences), n_local=int(self.n_local))
 
     def _inference(self) -> dict[str, Any]:

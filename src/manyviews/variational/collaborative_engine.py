@@ -35,7 +35,7 @@ class Question(NamedTuple):
 @register_record
 @dataclass(frozen=True)
 class CollaborativeEngine(VariationalEngine):
-    """A model over a :class:`.Collaborative` latent space."""
+    """A model over a `Collaborative` latent space."""
 
     @property
     def latent(self) -> Collaborative:

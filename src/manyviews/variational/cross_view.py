@@ -61,7 +61,7 @@ def fill_private(
         take those private to B from the training point nearest in the shared dimensions
         [MRD21, Algorithm 1]; let every dimension slide from that point to the posterior by
         ``strength``; or take those private to B from all training points near in the shared
-        dimensions, as a mixture (see :func:`conditional_mixture`).
+        dimensions, as a mixture (see `conditional_mixture()`).
     """
     if treatment == "posterior" or (treatment != "blend" and not parts.private_b):
         return known

@@ -54,7 +54,7 @@ class VariationalEngine(Engine):
 
     @cached_property
     def links(self) -> dict[Any, Any]:
-        """What was learnt of questions asked so far; see :mod:`.residual_link`."""
+        """What was learnt of questions asked so far; see `residual_link`."""
         return {}
 
     @cached_property
@@ -84,7 +84,7 @@ class VariationalEngine(Engine):
         ----------
         private
             Where the dimensions come from that the known views do not inform; see
-            :func:`~manyviews.variational.cross_view.fill_private`.
+            `fill_private()`.
         n_modes
             With more than one, the mixture of up to so many optima of the search.
         coupled
@@ -175,7 +175,7 @@ class VariationalEngine(Engine):
     ) -> Float[np.ndarray, " N"]:
         """F(Y, y*) - F(Y) of every row [BGPLVM16, eq. 36], or an estimate by importance sampling.
 
-        The latter is the default where a view is not Gaussian: see :meth:`sampled_density`. Rows
+        The latter is the default where a view is not Gaussian: see `sampled_density()`. Rows
         with time stamps each get an equal share of their sequence's.
         """
         if method not in {"auto", "augmented", "fixed", "importance"}:

@@ -1,6 +1,4 @@
-"""Multi-view collaborative Gaussian process dynamical systems [McGPDS23],
-for any number of views.
-"""
+"""Multi-view collaborative Gaussian process dynamical systems [McGPDS23]."""
 
 from typing import Any, Self
 
@@ -26,17 +24,17 @@ from .options import DEFAULT_NOISE_FLOOR, VIEWS, fit_options
 
 @register_record
 class McGPDS(ViewsModel):
-    """Views with paths of their own around a path that they share.
+    """Collaborative dynamical system of several views: own paths around a shared path.
 
-    A path x^s over time, with a Gaussian process prior κ_s, is common to all views; every view k
-    follows it as far as its weight α_k lets it, and has dynamics κ_k of its own besides,
+    A path x^s over time, with a Gaussian process prior κ_s, is common to all views. Every view k
+    has a path of its own with dynamics κ_k, which follows the shared one with a weight α_k,
 
         x^k | x^s ~ N((1-α_k) x^s, α_k² κ_k + (1-α_k)² ε_k),
         y^k_d = h_d(x^k) + Σ_j w_dj g_jd(x^k) + noise,
 
     where h_d and the J local processes g_jd are Gaussian processes with kernels of their own
-    [McGPDS23]. α near zero: the view is all shared; near one: it stands alone. The bound is a
-    rigorous one, which that of the paper is not, and any number of views will do.
+    [McGPDS23]. With α near zero a view is entirely shared, with α near one it is independent. The
+    bound is rigorous (that of the paper is not), and the number of views is arbitrary.
 
     Parameters
     ----------
@@ -45,58 +43,59 @@ class McGPDS(ViewsModel):
     n_inducing : int or dict by view, optional
         Inducing inputs of each process of a view. Default: 50, or the number of samples.
     n_local : int or dict by view, default=1
-        Local processes J. Zero maps with one plain GP.
+        Number J of local processes. Zero gives one plain Gaussian process per view.
     kernel : str, Kernel or dict by view, default="rbf"
-        Of the mappings; ``"linear"`` is the linear map of the ablation in [McGPDS23].
+        Kernel of the mappings; ``"linear"`` is the linear map of the ablation in [McGPDS23].
     time_kernel : str, Kernel or dict by view, default="auto"
-        The views' own dynamics κ_k. ``"white"`` gives each time a point of its own: the prior
-        of a GP-LVM (the other ablation in [McGPDS23]).
+        Kernel κ_k of the views' own dynamics. ``"white"`` makes points of different times
+        independent (the GP-LVM prior of the ablation in [McGPDS23]).
     shared_kernel : str or Kernel, default="auto"
-        κ_s.
+        Kernel κ_s of the shared path.
     sharing : {"view", "dimension", "none"}, default="view"
-        One α for a view [McGPDS23]; one for each of its dimensions, so that some may be shared and
-        others private; or none: α = 1, independent models.
+        One α for each view [McGPDS23]; one for each of its dimensions, so that some may be shared
+        and others private; or α = 1, independent models.
     alpha : float, optional
-        Hold all weights at this value, between 0 and 1, in the place of learning them. Learnt ones
-        can drift to where the views share little and the bound is higher, but one view says less of
-        another; choose between 0.1, say, and learning by predictions of held-out sequences.
+        Hold all weights at this value, between 0 and 1. By default they are learnt, and may drift
+        to where views share little: the bound is higher there, and predictions of one view from
+        another are worse. Compare 0.1, say, with learning on held-out sequences.
     factorised : bool, default=False
-        Take the posterior family of [McGPDS23], q(X^s) Π_k q(X^k), in the place of the joint one.
+        Use the posterior family of [McGPDS23], q(X^s) Π_k q(X^k), instead of the joint one.
     outputs_per_step : int, optional
-        In the middle stage of the fit, draw so many outputs of every collaborative view for each
-        step [McGPDS23, §4.1]. Worth it for thousands of columns and two local processes or more;
-        with one local process the cost hardly grows with the columns. Default: all.
+        Number of columns of every view drawn for each step of the middle stage
+        [McGPDS23, §4.1]. Useful for thousands of columns and two or more local processes; with
+        one local process the cost hardly grows with the columns. Default: all.
     init : {"concatenated", "canonical", "separate", "random"} or array, default="concatenated"
-        Starting paths. PPCA of all views side by side, the same path for all, with α at 0.1; or
-        one for each with α at 0.5: the PPCA scores of the views, rotated towards their canonical
-        variates or as they are, or random. An array (samples x components) is everybody's path.
+        Starting paths: PPCA of all views side by side, the same path for all, with α at 0.1; or
+        one path for each view, with α at 0.5: PPCA scores rotated towards canonical variates,
+        PPCA scores, or random. An array (samples x components) is the path of all views.
     scaling, noise_floor, align, evidence_power
-        As in :class:`~manyviews.MRD`.
+        As in `MRD`.
     signal_check, search, random_state, verbose
-        As in :class:`~manyviews.BayesianGPLVM`.
+        As in `BayesianGPLVM`.
 
     Notes
     -----
-    :meth:`predict` takes, besides what all models take, ``n_modes`` (see :class:`~manyviews.MRD`)
-    and
+    `predict()` takes, in addition to the options of all models, ``n_modes`` (see
+    `MRD`) and
 
     private : {"auto", "conditional", "nearest", "nearest-own"}, default="auto"
-        Where the path of a wanted view comes from: its prior given the shared path; the
-        training sample nearest in the shared path [McGPDS23, Algorithm 1]; the one nearest in the
-        known views' own paths. ``"auto"`` takes what predicts left-out training sequences
-        best (:meth:`compare_private`), which is found out at the first such question.
+        Source of the path of a wanted view: its prior given the shared path; the training sample
+        nearest in the shared path [McGPDS23, Algorithm 1]; the one nearest in the known views'
+        own paths. ``"auto"`` takes the one that predicts left-out training sequences best
+        (`compare_private()`), determined when a question is first asked.
 
     Attributes
     ----------
     view_names_ : tuple of str
+        Names of the views, in their order.
     alpha_ : DataFrame of shape (n_views, n_components)
-        The weights: how far a view's path goes its own way.
+        The weights α: 0 is shared, 1 is private.
     latent_mean_, latent_std_ : ndarray of shape (n_samples, (n_views + 1) * n_components)
-        The views' paths side by side, and the shared one last; see :meth:`path`.
+        The views' paths side by side, and the shared one last; see `path()`.
     private_losses_ : dict
         Cross-validated losses of the treatments of the private path, by question asked so far.
     relevance_, lower_bound_, fit_info_
-        As in :class:`~manyviews.MRD`.
+        As in `MRD`.
     """
 
     _options = {
@@ -199,7 +198,7 @@ class McGPDS(ViewsModel):
 
     @property
     def alpha_(self) -> pd.DataFrame:
-        """Views x dimensions: how far each path goes its own way."""
+        """Weights α, views x dimensions: 0 is shared, 1 is private."""
         check_is_fitted(self)
         latent = self.engine_.latent
         weights = np.asarray(latent.alpha.value)
@@ -207,9 +206,9 @@ class McGPDS(ViewsModel):
         return pd.DataFrame(np.broadcast_to(weights, shape).copy(), index=list(self.view_names_))
 
     def following(self) -> pd.DataFrame:
-        """Views x dimensions: the share of a path's prior variance that the shared path gives it,
+        """Share of each path's prior variance that comes from the shared path, views x dimensions.
 
-        (1-α)² κ_s / ((1-α)² (κ_s + ε) + α² κ_k), the kernels at a lag of zero.
+        (1-α)² κ_s / ((1-α)² (κ_s + ε) + α² κ_k), with the kernels at a lag of zero.
         """
         check_is_fitted(self)
         shared, own, spread = self.engine_.prior_variances()
@@ -229,8 +228,8 @@ class McGPDS(ViewsModel):
     def compare_private(self, known: Names, target: Names, flow_weight: float = 0.0) -> pd.Series:
         """Cross-validated mean negative log density of the treatments of the private path.
 
-        On scaled data; the training sequences are left out in turn, at the parameters of the fit.
-        For ``flow_weight`` see :meth:`BayesianGPLVM.transform`.
+        On scaled data. Training sequences are left out in turn, at the parameters of the fit.
+        For ``flow_weight`` see `BayesianGPLVM.transform`.
         """
         check_is_fitted(self)
         question = Question(tuple(self._places(known)), tuple(self._places(target)))

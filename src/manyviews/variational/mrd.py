@@ -31,15 +31,15 @@ from .residual_link import adjusted
 
 @register_record
 class MRD(ViewsModel):
-    """What several tables about the same samples share, and what each has for itself.
+    """Manifold relevance determination: shared and private dimensions of several tables.
 
     Every view k is a set of Gaussian processes of one common latent space,
 
         Y⁽ᵏ⁾_nd = f⁽ᵏ⁾_d(x_n) + noise_k,   f⁽ᵏ⁾_d ~ GP(0, k_k),   x_n ~ N(0, I),
 
-    and each has relevance weights of its own for the latent dimensions [MRD21; MRD12]. A
-    dimension that two views weigh is shared, one that a single view weighs is private to it,
-    one that none weighs is switched off.
+    with relevance weights of its own for the latent dimensions [MRD21; MRD12]. A dimension that
+    two views use is shared, one that a single view uses is private to it, and one that no view
+    uses is switched off. Latent positions are integrated out variationally.
 
     Parameters
     ----------
@@ -48,77 +48,83 @@ class MRD(ViewsModel):
     n_inducing : int or dict by view, optional
         Inducing inputs of each view. Default: 50, or the number of samples.
     kernel : str, Kernel or dict by view, default="rbf + linear"
-        Curved maps that may be straight: a linear part costs nothing where there are no curves.
+        Covariance of the maps from the latent space to a view, by name or as an object. The
+        linear part makes straight relations easy to fit.
     n_local : int or dict by view, default=0
-        Local processes of each view: with one or more, its columns mix several kernels by weights
-        of their own [McGPDS23]; see :class:`~manyviews.McGPDS`.
+        Local processes of each view. With one or more, its columns mix several kernels by weights
+        of their own [McGPDS23]; see `McGPDS`.
     init : {"concatenated", "separate", "canonical", "random"} or array, default="concatenated"
-        Starting latent means: PPCA of all views side by side, or of each on its own, or
-        generalised canonical correlations (what the views share comes first), or random, or
-        given (samples x components).
+        Starting latent means: PPCA of all views side by side, PPCA of each view, generalised
+        canonical correlations (shared directions first), random, or given as an array (samples x
+        components).
     scaling : {"column", "view", "none"} or dict by view, default="column"
-        Divide each centred view by one number per column, by one for all, or not at all.
+        Divide each centred view by one number per column, by one number, or not at all.
     noise_floor : float or dict by view, default=1e-6
-        Smallest noise variance, as a share of the view's variance: exact data (labels, counts
-        of a few values) could otherwise be given any density.
+        Smallest noise variance, as a share of the view's variance. Without it, exact data
+        (labels, counts of a few values) would have an unbounded density.
     align : {"union", "intersection"}, default="union"
-        DataFrames are aligned on their index; a sample that a view lacks is missing there.
+        DataFrames are aligned on their index. With ``"union"`` a sample that a view lacks is
+        missing there; ``"intersection"`` keeps the samples that all views have.
     split_columns : bool, default=False
-        Make every column a view of its own [MRD21, §5.6]; see :meth:`per_column`.
+        Make every column a view of its own [MRD21, §5.6]; see `per_column()`.
     likelihood : str, Likelihood or dict by view, optional
-        The kind of data: ``"gaussian"`` (the default), ``"gaussian_per_column"`` (one noise per
+        Kind of data: ``"gaussian"`` (the default), ``"gaussian_per_column"`` (one noise per
         column), ``"student_t"`` (outliers), ``"bernoulli"`` (0 and 1), ``"ordinal"``,
         ``"categorical"``, ``"poisson"`` and ``"negative_binomial"`` (counts), ``"hurdle"`` (zero or
         positive), ``"censored"``, ``"censored_lognormal"``, or an object of
-        :mod:`manyviews.likelihoods` such as ``Binomial(trials="coverage")``, whose table of trials
+        `manyviews.likelihoods` such as ``Binomial(trials="coverage")``, whose table of trials
         comes among the views.
-        ``"auto"`` decides by the data; ``fit_info_.kinds`` says what it took them for, and why.
-        Views that are not Gaussian are not scaled, and predictions of them are rates,
-        probabilities or expected levels.
+        ``"auto"`` decides by the data, and ``fit_info_.kinds`` says what it chose and why. Views
+        that are not Gaussian are not scaled; their predictions are rates, probabilities or
+        expected levels.
     evidence_power : float, "auto" or dict by view, default=1.0
-        Exponent, at most one, of what new samples say of their latent position. The model takes
-        the noise of a view's columns as independent; where it is not (image features, spectra),
-        one makes positions look too certain, and a smaller power restores honest intervals:
-        chosen on held-out data, or read off the correlations of the training residuals
-        (``"auto"``). It may be changed after the fit.
+        Exponent, at most one, of the likelihood of new samples given their latent position. The
+        model assumes independent noise in the columns of a view. Where noise is correlated
+        (image features, spectra), positions look too certain, and a smaller power widens them.
+        ``"auto"`` reads it off the correlations of the training residuals. It may be changed
+        after the fit.
     residual_link : bool, default=True
-        Whether a predicted view also follows the known ones directly, by a ridge regression of
-        what the latent space leaves unexplained, and has its intervals calibrated. Both are learnt
-        from training samples that the model is made to forget, the first time a question is
-        asked; see :class:`~manyviews.variational.residual_link.ResidualLink`. With time stamps,
-        and for views that are not Gaussian, answers come from the latent space alone. It may be
-        changed after the fit.
+        Whether predictions of a view add a ridge regression, on the known views, of what the
+        latent space leaves unexplained, and have their intervals calibrated. Both are learnt from
+        training samples that the model is made to forget, when a question is first asked; see
+        `manyviews.variational.residual_link.ResidualLink`. Predictions come from the
+        latent space alone with time stamps, for views that are not Gaussian, and where values of
+        the wanted view are given. It may be changed after the fit.
     missing, signal_check, time_kernel, search, random_state, verbose
-        As in :class:`~manyviews.BayesianGPLVM`.
+        As in `BayesianGPLVM`.
 
     Notes
     -----
-    :meth:`predict` takes, besides what all models take:
+    `predict()` takes, in addition to the options of all models:
 
     private : {"posterior", "nearest", "blend", "conditional"}, default="posterior"
-        Where the dimensions come from that the known views do not inform: from the
-        posterior, which is their prior; from the training sample nearest in the shared
-        dimensions (sharper, [MRD21, Algorithm 1]); from a blend of the two by relevance; or
-        from all training samples near in the shared dimensions, as a mixture.
+        Source of the dimensions that the known views do not determine: their posterior, which is
+        close to their prior; the training sample nearest in the shared dimensions (sharper,
+        [MRD21, Algorithm 1]); a blend of the two by relevance; or all training samples near in
+        the shared dimensions, as a mixture.
     n_modes : int, default=1
-        With more, q(x*) is a mixture of up to so many optima found: what the known views
-        leave ambiguous shows in the std and in the draws. See :meth:`predict_modes`. With time
-        stamps, modes are whole paths.
+        With more than one, q(x*) is a mixture of up to that many optima, so that ambiguity shows
+        in standard deviations and draws. See `predict_modes()`. With time stamps, modes are
+        whole paths.
     coupled : bool, default=True
         With time stamps: whether samples of a sequence are inferred jointly.
     flow_weight : float, default=0.0
-        With time stamps: see :meth:`BayesianGPLVM.transform`.
+        With time stamps: see `BayesianGPLVM.transform`.
 
     Attributes
     ----------
     view_names_ : tuple of str
+        Names of the views, in their order.
     relevance_ : DataFrame of shape (n_views, n_components)
         Relevance of each dimension for each view, the largest of a view being one.
     latent_mean_, latent_std_ : ndarray of shape (n_samples, n_components)
+        Posterior means and standard deviations of the training samples' latent positions.
     n_active_ : int
         Dimensions that any view uses (relevance above 0.005).
     lower_bound_ : float
+        Lower bound on log p(Y), in the units of the data.
     fit_info_ : FitInfo
+        Record of the fit: bound trace, gradient, jitter, signal-to-noise ratio, seconds, ….
 
     Examples
     --------
@@ -186,7 +192,7 @@ class MRD(ViewsModel):
 
     @classmethod
     def per_column(cls, n_components: int | None = None, **options: Any) -> Self:
-        """The fully independent case: every column a view with its own relevance weights."""
+        """Return a model in which every column is a view with relevance weights of its own."""
         return cls(n_components, split_columns=True, **options)
 
     # ------------------------------------------------------------------ fitting
@@ -199,9 +205,9 @@ class MRD(ViewsModel):
         Parameters
         ----------
         times, sequences : array-like or Series, optional
-            A time stamp (or several observed inputs) and a sequence per sample: the latent
-            points then follow a Gaussian process over time [MRD21, §4.3]. See
-            :meth:`BayesianGPLVM.fit`.
+            A time stamp (or several observed inputs) and a sequence for each sample. The latent
+            points then follow a Gaussian process over time [MRD21, §4.3]; see
+            `BayesianGPLVM.fit`.
         """
         scaled = self._prepare(views, times, sequences, y)
         asked = [self.likelihoods_[name] for name in self.view_names_]
@@ -261,7 +267,7 @@ class MRD(ViewsModel):
     ) -> tuple[Float[np.ndarray, " N"], Float[np.ndarray, " N"]]:
         """Log density of each new sample by importance sampling, and its Monte Carlo error.
 
-        In the units of the data, for samples without time stamps; what :meth:`score_samples` takes
+        In the units of the data, for samples without time stamps. `score_samples()` uses it
         for models with views that are not Gaussian.
         """
         new = self._new(views)
@@ -278,7 +284,7 @@ class MRD(ViewsModel):
             "evidence_power": self._by_view(self.evidence_power, "evidence_power", 1.0),
         }
 
-    # ------------------------------------------------------------------ honest intervals
+    # ------------------------------------------------------------------ calibrated intervals
 
     def _adjustment(
         self, place: int, new: NewSamples, q: Positions, places: Sequence[int], how: dict[str, Any]
@@ -296,26 +302,27 @@ class MRD(ViewsModel):
         folds: int = 0,
         private: str = "posterior",
     ) -> pd.DataFrame:
-        """How well training samples' views are predicted at several values of `evidence_power`.
+        """Compare predictions of training samples at several values of ``evidence_power``.
 
-        Intervals that are too narrow show here as a negative log density that falls with the
-        power; take the power of the smallest.
+        The best power is the one with the smallest negative log density.
 
         Parameters
         ----------
         known, target : str or list of str
-            The question: which views from which.
+            The views to predict from, and the views to predict.
+        powers : sequence of float
+            Values to compare.
         folds : int, default=0
-            Fit the model anew without each of so many folds, and predict these. By default this
-            model is asked about samples that it knows, which costs little but flatters it where
-            there are few samples.
-        private
-            As in :meth:`predict`.
+            Refit without each of this many folds, and predict the samples left out. Zero asks the
+            fitted model about its own training samples, which is quick but optimistic for small
+            data.
+        private : str
+            As in `predict()`.
 
         Returns
         -------
         DataFrame
-            By power: mean negative log density and root mean square error, both in units of the
-            columns' standard deviations, and the share of values inside 90 % intervals.
+            One row per power: mean negative log density and root mean square error, both in
+            standard deviations of the columns, and the share of values inside 90 % intervals.
         """
         return compare_powers(self, known, target, powers, folds, private=private)

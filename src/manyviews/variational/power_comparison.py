@@ -29,7 +29,7 @@ def compare_powers(
 ) -> pd.DataFrame:
     """Quality of cross-view predictions of training samples at several powers of the evidence.
 
-    See :meth:`manyviews.MRD.compare_powers`.
+    See `manyviews.MRD.compare_powers`.
     """
     if getattr(model, "when_", None) is not None:
         raise OptionError(

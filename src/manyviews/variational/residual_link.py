@@ -1,9 +1,9 @@
-"""From known views to a wanted one directly: what the latent space leaves, and honest widths.
+"""A direct link from known views to a wanted one, and calibrated intervals.
 
 A latent space of few dimensions carries what moves several views most. Known views may say more
-of a wanted one, and a posterior of the latent position that is too sure makes intervals too
-narrow. Both show in predictions of training rows that the model is made to forget
-(:func:`~manyviews.variational.without_rows.keeping_rows`), and both are mended from them.
+about a wanted one, and a latent posterior that is too certain makes intervals too narrow. Both
+show in predictions of training rows that the model is made to forget
+(`manyviews.variational.without_rows.keeping_rows`), and both are corrected from them.
 """
 
 from collections.abc import Mapping, Sequence

@@ -45,41 +45,42 @@ LEARNT_SHAPES = {"shared": (0, 1), "column": (0,), "row": (1,)}
 class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     """Sparse variational GP regression whose inputs may be noisy or missing.
 
-        y_nd = f_d(x_n) + noise,   f_d ~ GP(0, k),   x_n seen as z_n:
+        y_nd = f_d(x_n) + noise,   f_d ~ GP(0, k),   x_n observed as z_n.
 
-    a value of z is exact, or x = z + noise of known or unknown variance, or NaN, and then x
-    follows a Gaussian given the row's other values. The fit maximises a lower bound on
-    log p(y | z) over q(X) = Π N(μ, S), which is pinned where z is exact [BGPLVM16, Algorithm 1].
+    A value of z is exact, or x plus noise of known or unknown variance, or missing (NaN); a missing
+    x is Gaussian given the row's other values. The fit maximises a lower bound on log p(y | z) over
+    q(X) = Π N(μ, S), which is fixed where z is exact [BGPLVM16, Algorithm 1].
 
     Parameters
     ----------
     n_inducing : int, optional
-        Inducing inputs: more is more exact and slower. Default: 50, or the number of samples.
+        Number of inducing inputs: more are slower and more exact. Default: 50, or the number of
+        samples.
     kernel : str or Kernel, default="rbf"
-        As for :class:`BayesianGPLVM`.
+        As for `BayesianGPLVM`.
     input_noise : {"known", "shared", "column", "row"}, default="known"
-        Whether the noise of the inputs is ``X_std`` of :meth:`fit` (none by default), or learnt:
-        one variance for all (standardised) inputs, one per column, or one per row.
+        Noise of the inputs: ``X_std`` of `fit()` (none by default), or learnt, with one
+        variance for all standardised inputs, one per column, or one per row.
     missing_inputs : {"gaussian", "independent"}, default="gaussian"
-        What is known of missing inputs before y is seen: a Gaussian given the row's other inputs,
-        fitted to all rows, or each column's mean and variance alone (as in [BGPLVM16]).
+        Prior of missing inputs: a Gaussian given the row's other inputs, fitted to all rows, or
+        each column's mean and variance alone, as in [BGPLVM16].
     learn_from : {"auto", "complete", "all"}, default="auto"
-        Rows that kernel, noise and inducing inputs are learnt from, where inputs are missing. The
-        others inform the function in either case; but in training, free inputs can be moved to
-        explain the noise of the outputs, and the function then gets worse as more are missing.
-        ``"auto"`` is ``"complete"`` if there are 30 complete rows; [BGPLVM16] has ``"all"``.
+        Rows from which kernel, noise and inducing inputs are learnt if inputs are missing. The
+        other rows inform the function in either case, but during training free inputs can be moved
+        to explain the noise of the outputs. ``"auto"`` is ``"complete"`` from 30 complete rows on;
+        [BGPLVM16] uses ``"all"``.
     scaling : {"column", "view", "none"}, default="column"
         How outputs are scaled; inputs are always standardised by column.
     noise_floor : float, default=1e-6
         Smallest noise variance of the outputs, as a share of their variance.
     search, random_state, verbose
-        As for :class:`BayesianGPLVM`.
+        As for `BayesianGPLVM`.
 
     Attributes
     ----------
     input_mean_, input_std_ : ndarray of shape (n_samples, n_features)
-        The posterior of the training inputs: denoised, and completed. Rows without any input take
-        no part in the fit and keep what is known of inputs beforehand.
+        Posterior of the training inputs, denoised and completed. Rows without any input take no
+        part in the fit and keep the prior.
     input_noise_std_ : ndarray
         Standard deviation of the noise of the inputs, given or learnt; zero where exact.
     relevance_ : ndarray of shape (n_features,)
@@ -87,10 +88,11 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     n_active_ : int
         Inputs with a relevance above 0.005.
     noise_variance_ : ndarray of shape (n_targets,)
+        Noise variance of every output, in the units of y.
     lower_bound_ : float
         Lower bound on log p(y | z), in the units of y.
     kernel_, fit_info_
-        As for :class:`BayesianGPLVM`.
+        As for `BayesianGPLVM`.
 
     Examples
     --------
@@ -294,7 +296,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         n_samples: int | None = None,
         random_state: Any = None,
     ) -> Any:
-        """Outputs at new inputs, of which some may be missing, and some uncertain.
+        """Predict outputs at new inputs, which may be uncertain or missing.
 
         Returns the mean; ``(mean, std)`` or ``(mean, covariance across outputs)`` on request; or
         draws of shape (n_samples, n_rows[, n_targets]). The noise of the outputs is included. The
@@ -303,7 +305,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X_std : float or array-like, optional
-            As for :meth:`fit`; by default the learnt noise, if it was learnt.
+            As for `fit()`; by default the learnt noise, if it was learnt.
         """
         q = self._seen(X, X_std)
         if n_samples is not None:
@@ -321,9 +323,9 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
     def infer_inputs(
         self, X: Any = None, y: Any = None, X_std: Any = None, *, return_std: bool = False
     ) -> Any:
-        """What the inputs are, given what was seen of them and, if known, the outputs.
+        """Infer inputs from what was observed of them and, if known, from the outputs.
 
-        Without arguments those of the training rows; for new rows q(U) stays fixed
+        Without arguments, the inputs of the training rows. For new rows q(U) stays fixed
         [BGPLVM16, §4.1].
         """
         check_is_fitted(self)
@@ -342,7 +344,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         return (mean, std) if return_std else mean
 
     def _seen(self, X: Any, X_std: Any) -> Positions:
-        """What new inputs say of themselves, before any output."""
+        """Distribution of new inputs given what was observed of them, without outputs."""
         check_is_fitted(self)
         values = self.input_scaling_.apply(self._check(X, reset=False))
         done = self.input_gaussian_.complete(values)
@@ -371,7 +373,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         return Positions.independent(found.mean, found.variance)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; see :func:`manyviews.load`."""
+        """Write the fitted model to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 
