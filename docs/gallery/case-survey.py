@@ -93,6 +93,7 @@ found = pd.DataFrame({
     "those who answered": answered.mean(),
     "everybody, by the model": shares.mean(axis=0),
     "± (of the draws)": shares.std(axis=0),
+    "everybody, by logistic regression": logistic,
     "truth": truth,
 })  # fmt: skip
 found

@@ -1,9 +1,9 @@
 """
 # Labels
 
-`MRDClassifier` takes labels as one more table, so that samples without a label still help.
+`MRDClassifier` takes labels as one more table: samples may lack their label, or a whole table.
 
-1,797 handwritten digits come as two halves; 200 are used, of which only 60 have labels.
+200 handwritten digits come as two halves, and only 60 of them have labels.
 """
 
 # %%
@@ -33,6 +33,9 @@ print(f"MRDClassifier        {np.mean(classifier.predict(new) == truth):.1%}")
 print(f"logistic regression  {linear.score(digits.data[200:400] / 16, truth):.1%}")
 
 # %%
+# With complete tables a discriminative classifier such as logistic regression is hard to beat, as here; fit it, too, before
+# you decide. It cannot take the next step.
+#
 # ## Probabilities
 #
 # Both halves of a digit may be given, or only one of them.
