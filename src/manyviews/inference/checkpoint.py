@@ -4,8 +4,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,28 @@ from safetensors.numpy import save_file
 from ..errors import CheckpointMismatchError, FileFormatError
 from .objective import Vector
 
-FORMAT = "manyviews-checkpoint-1"
+FORMAT = "manyviews-checkpoint-2"
 
 
 @dataclass
 class State:
-    """Where a fit stands: finished restarts with the best of them, and the one under way."""
+    """Where a fit stands.
 
-    restart: int = 0
-    stage: int = 0
-    vector: Vector | None = None
-    bounds: list[float] = field(default_factory=list)
-    best: Vector | None = None
+    Attributes
+    ----------
+    leg : int
+        The part of the way that the starts are on.
+    alive : list of int, optional
+        The starts that have not been dropped.
+    done, bounds, vectors : dict by start
+        How many parts of the way a start has behind it, its best bound, and where that is.
+    """
+
+    leg: int = 0
+    alive: list[int] | None = None
+    done: dict[int, int] = field(default_factory=dict)
+    bounds: dict[int, float] = field(default_factory=dict)
+    vectors: dict[int, Vector] = field(default_factory=dict)
 
 
 class Checkpoint:
@@ -50,25 +60,23 @@ class Checkpoint:
             self.state = _read(self.path, self.fingerprint)
         return self.state
 
-    def stage_start(self, restart: int) -> tuple[int, Vector | None]:
-        """Stage and vector to go on with, for the restart that was under way."""
-        if self.state.vector is None or restart != self.state.restart:
-            return 0, None
-        return self.state.stage, self.state.vector
-
-    def maybe_write(self, restart: int, stage: int, vector: Callable[[], Vector]) -> None:
+    def maybe_write(
+        self, restart: int, done: int, bound: float, best: Callable[[], Vector]
+    ) -> None:
         """Write if the last time is long enough ago."""
         if time.monotonic() - self._written >= self.every_seconds:
-            self.write(restart, stage, vector())
+            self.write(restart, done, bound, best())
 
-    def write(self, restart: int, stage: int, vector: Vector) -> None:
-        """Write the state of the restart under way."""
-        self.state.restart, self.state.stage, self.state.vector = restart, stage, vector
+    def write(self, restart: int, done: int, bound: float, best: Vector) -> None:
+        """Write how far a start has come."""
+        state = self.state
+        state.done[restart], state.bounds[restart], state.vectors[restart] = done, bound, best
         self._write()
 
-    def restart_done(self, restart: int, bounds: list[float], best: Vector) -> None:
-        """Note a finished restart."""
-        self.state = State(restart + 1, 0, None, list(bounds), best)
+    def go_on_with(self, alive: Sequence[int], leg: int) -> None:
+        """Note which starts go on to the next part of the way."""
+        vectors = {k: v for k, v in self.state.vectors.items() if k in alive}
+        self.state = replace(self.state, leg=leg, alive=list(alive), vectors=vectors)
         self._write()
 
     def remove(self) -> None:
@@ -76,24 +84,22 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
     def _write(self) -> None:
-        arrays = {
-            k: v
-            for k, v in (("vector", self.state.vector), ("best", self.state.best))
-            if v is not None
-        }
+        state = self.state
+        arrays = {str(k): np.ascontiguousarray(v) for k, v in state.vectors.items()}
         header = {
             "format": FORMAT,
             "fingerprint": self.fingerprint,
             "state": json.dumps(
                 {
-                    "restart": self.state.restart,
-                    "stage": self.state.stage,
-                    "bounds": self.state.bounds,
+                    "leg": state.leg,
+                    "alive": state.alive,
+                    "done": list(state.done.items()),
+                    "bounds": list(state.bounds.items()),
                 }
             ),
         }
         temporary = self.path.with_name(self.path.name + ".part")
-        save_file({k: np.ascontiguousarray(v) for k, v in arrays.items()}, temporary, header)
+        save_file(arrays, temporary, header)
         os.replace(temporary, self.path)
         self._written = time.monotonic()
 
@@ -125,9 +131,7 @@ def _read(path: Path, expected: str) -> State:
                     "delete it, or name another checkpoint"
                 )
             state = json.loads(header["state"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            vectors = {int(name): file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as broken:
         raise FileFormatError(f"{path} cannot be read as a checkpoint: {broken}") from broken
-    return State(
-        state["restart"], state["stage"], arrays.get("vector"), state["bounds"], arrays.get("best")
-    )
+    return State(state["leg"], state["alive"], dict(state["done"]), dict(state["bounds"]), vectors)

@@ -40,7 +40,10 @@ class FitInfo:
     n_evaluations : int
         Evaluations of the bound with its gradient, over all restarts.
     restart_bounds : list of float
-        The final bound of every restart.
+        The highest bound of every restart.
+    restart_finished : list of bool
+        Whether a restart went through all stages. The others were dropped on the way, and their
+        bounds say only that they were behind.
     converged, interrupted : bool
         Whether the convergence test was met; whether the user stopped the fit.
     kinds : dict of str by view
@@ -59,6 +62,7 @@ class FitInfo:
     compile_seconds: float = 0.0
     n_evaluations: int = 0
     restart_bounds: list[float] = field(default_factory=list)
+    restart_finished: list[bool] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
     kinds: dict[str, str] = field(default_factory=dict)
@@ -72,13 +76,20 @@ class FitInfo:
         restart_bounds: Sequence[float] | None = None,
     ) -> Self:
         """The record of iterations that need no gradient: EM, coordinate ascent, a closed form."""
+        bounds = [float(b) for b in restart_bounds or trace[-1:]]
         return cls(
             bound_trace=np.array(trace, dtype=float),
             seconds=seconds,
             converged=converged,
             n_evaluations=len(trace),
-            restart_bounds=[float(b) for b in restart_bounds or trace[-1:]],
+            restart_bounds=bounds,
+            restart_finished=[True] * len(bounds),
         )
+
+    def finished_bounds(self) -> Float[np.ndarray, " R"]:
+        """The bounds of the restarts that were optimised to the end: these can be compared."""
+        pairs = zip(self.restart_bounds, self.restart_finished, strict=True)
+        return np.array([bound for bound, finished in pairs if finished])
 
 
 def settled(gains: Sequence[float] | np.ndarray, least: float, patience: int = 1) -> bool:

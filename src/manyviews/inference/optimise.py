@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -26,6 +26,7 @@ from .search import Stage
 
 RESCUES, RESCUE_STEPS = 3, 30  # a stuck L-BFGS gets this many stretches of Adam to get away
 LOOK = 0.2  # seconds between two looks from outside
+RUNGS = (50, 150)  # iterations of Adam after which the worse half of several starts is dropped
 
 
 @runtime_checkable
@@ -50,8 +51,9 @@ def optimise(
 ) -> tuple[Model, FitInfo]:
     """Fit a model from several starts and keep the one with the highest bound.
 
-    Where there are several starts and several stages, all starts go through all stages but
-    the last, and only the best of them goes through that.
+    Where there are several starts and several stages, the starts go side by side through all
+    stages but the last, and only the best of them goes through that. On the way the worse half
+    is dropped at every rung (see :func:`legs`).
 
     Parameters
     ----------
@@ -65,43 +67,26 @@ def optimise(
     """
     info = FitInfo()
     began = time.perf_counter()
-    best: Run | None = None
-    state = checkpoint.resume() if checkpoint is not None else State()
     plan = stages if callable(stages) else lambda _: stages
-    n_stages = len(plan(0))
-    last = n_stages - 1 if n_restarts > 1 and n_stages > 1 else n_stages
-    info.restart_bounds = list(state.bounds)
+    state = checkpoint.resume() if checkpoint is not None else State()
+
+    def start(restart: int) -> Run:
+        run = Run(Objective(make_model(restart), outputs), plan(restart), tolerance)
+        if restart in state.vectors:
+            run.place(state.vectors[restart])
+        return run
+
     with single_threaded_blas(), Interruption() as interruption:
         watch = Watch(progress, checkpoint, interruption)
-        if state.best is not None:
-            best = Run(Objective(make_model(0), outputs), plan(0), tolerance)
-            best.place(state.best)
-        for restart in range(state.restart, n_restarts):
-            candidate = Run(Objective(make_model(restart), outputs), plan(restart), tolerance)
-            candidate.go(restart, range(last), watch)
-            info.n_evaluations += candidate.n_evaluations
-            info.compile_seconds = info.compile_seconds or candidate.first_seconds
-            info.restart_bounds.append(-candidate.best_value)
-            if best is None or candidate.best_value < best.best_value:
-                best = candidate
-            info.interrupted = candidate.interrupted
-            if candidate.interrupted:
-                break
-            if checkpoint is not None:
-                vector = best.objective.flat(best.best)
-                checkpoint.restart_done(restart, info.restart_bounds, vector)
-        if best is not None and last < n_stages and not info.interrupted:
-            before = best.n_evaluations
-            best.go(n_restarts, range(last, n_stages), watch)
-            info.n_evaluations += best.n_evaluations - before
-            info.restart_bounds[int(np.argmax(info.restart_bounds))] = -best.best_value
-            info.interrupted = best.interrupted
-        if best is None or not np.isfinite(best.best_value):
+        race = Race(start, legs(plan(0), n_restarts), n_restarts, state)
+        best = race.run(watch)
+        if not np.isfinite(best.best_value):
             raise FactorisationError(
                 "the bound is not finite at the start, even with the largest jitter: look for "
                 "duplicated inducing inputs, extreme values in the data or in the kernel's "
                 "parameters"
             )
+        race.report(info)
         best.report(info)
     info.seconds = time.perf_counter() - began
     if info.interrupted:
@@ -119,6 +104,97 @@ def optimise(
             stacklevel=3,
         )
     return best.objective.model(best.best), info
+
+
+class Leg(NamedTuple):
+    """A part of the way: one stage, or the iterations of it up to a rung.
+
+    Attributes
+    ----------
+    stage, until : int
+        The stage, and the iterations of it that are done at the end of the leg.
+    keep : int
+        How many starts go on after it.
+    """
+
+    stage: int
+    until: int
+    keep: int
+
+
+def legs(stages: Sequence[Stage], n_restarts: int) -> list[Leg]:
+    """The way of several starts through their stages, by successive halving.
+
+    One start, or several through a single stage, go all the way. Otherwise one start, the best,
+    is left for the last stage. If the stage before that is one of Adam, the worse half is dropped
+    after each of ``RUNGS`` iterations of it; before that, bounds of different plans cannot be
+    compared.
+    """
+    last = len(stages) - 1
+    if n_restarts == 1 or last == 0:
+        return [Leg(i, stage.iterations, n_restarts) for i, stage in enumerate(stages)]
+    way, keep = [], n_restarts
+    for i, stage in enumerate(stages[:-1]):
+        if i == last - 1 and stage.method == "adam" and stage.n_outputs is None:
+            for rung in (rung for rung in RUNGS if rung < stage.iterations):
+                keep = -(-keep // 2)
+                way.append(Leg(i, rung, keep))
+        way.append(Leg(i, stage.iterations, 1 if i == last - 1 else keep))
+    return [*way, Leg(last, stages[last].iterations, 1)]
+
+
+class Race:
+    """Several starts side by side; each is at its best point between two legs."""
+
+    def __init__(
+        self, start: Callable[[int], "Run"], way: Sequence[Leg], n_restarts: int, state: State
+    ):
+        self.start, self.way, self.state = start, way, state
+        self.runs: dict[int, Run] = {}
+        self.alive = list(range(n_restarts)) if state.alive is None else list(state.alive)
+        self.bounds = dict(state.bounds)
+        self.interrupted = False
+        self.n_evaluations, self.first_seconds = 0, 0.0
+
+    def run(self, watch: "Watch") -> "Run":
+        """Go all the way, or until the user stops it, and return the best start."""
+        for number, leg in enumerate(self.way):
+            if number >= self.state.leg and not self.interrupted:
+                self._go(number, leg, watch)
+        for restart in () if self.runs else self.alive:  # all was done before
+            self.runs[restart] = self.start(restart)
+        return min(self.runs.values(), key=lambda run: run.best_value)
+
+    def _go(self, number: int, leg: Leg, watch: "Watch") -> None:
+        for restart in self.alive:
+            if restart not in self.runs:
+                self.runs[restart] = self.start(restart)
+            run = self.runs[restart]
+            if self.state.done.get(restart, 0) <= number:
+                run.go(restart, number, leg, watch)
+            self.bounds[restart] = -run.best_value
+            self.first_seconds = self.first_seconds or run.first_seconds
+            self.interrupted = run.interrupted
+            if self.interrupted:
+                return
+        if len(self.alive) > leg.keep:
+            ranked = sorted(self.alive, key=lambda restart: self.runs[restart].best_value)
+            for restart in ranked[leg.keep :]:
+                self.n_evaluations += self.runs.pop(restart).n_evaluations
+            self.alive = sorted(ranked[: leg.keep])
+        if watch.checkpoint is not None:
+            watch.checkpoint.go_on_with(self.alive, number + 1)
+
+    def report(self, info: FitInfo) -> None:
+        """Note what became of each start."""
+        begun = sorted(self.bounds)
+        whole = not self.interrupted
+        info.restart_bounds = [self.bounds[restart] for restart in begun]
+        info.restart_finished = [whole and restart in self.alive for restart in begun]
+        evaluations = [run.n_evaluations for run in self.runs.values()]
+        info.n_evaluations = self.n_evaluations + sum(evaluations)
+        info.compile_seconds = self.first_seconds
+        info.interrupted = self.interrupted
 
 
 class Watch:
@@ -147,7 +223,8 @@ class Run:
         self.signals: list[Vector] = []
         self.n_evaluations = 0
         self.first_seconds = 0.0
-        self.turns, self.seconds = 1, 0.0
+        self.turns = 1
+        self.paused: Descent | None = None
         self.converged = False
         self.interrupted = False
 
@@ -156,22 +233,16 @@ class Run:
         self.position = self.objective.packed(vector)
         self.note(self.evaluated(self.position))
 
-    def go(self, restart: int, stages: range, watch: Watch) -> None:
-        """Run some of the stages; Ctrl-C keeps the best point seen."""
-        first = stages.start
-        if watch.checkpoint is not None:
-            stage, vector = watch.checkpoint.stage_start(restart)
-            first = max(first, stage)
-            self.position = self.position if vector is None else self.objective.packed(vector)
-        index = first
+    def go(self, restart: int, number: int, leg: Leg, watch: Watch) -> None:
+        """Run a leg of the way; Ctrl-C keeps the best point seen."""
+        done = number
         try:
-            for index in range(first, stages.stop):
-                stage_run = _Stage(self, restart, index, watch)
-                self.position = stage_run()
+            self.position = _Stage(self, restart, number, leg, watch)()
+            done += 1
         except KeyboardInterrupt:
             self.interrupted = True
-            if watch.checkpoint is not None:
-                watch.checkpoint.write(restart, index, self.objective.flat(self.best))
+        if watch.checkpoint is not None:
+            watch.checkpoint.write(restart, done, -self.best_value, self.objective.flat(self.best))
 
     def report(self, info: FitInfo) -> None:
         """Note what the fit came to: at the best point, with the noise of the bound there."""
@@ -188,6 +259,18 @@ class Run:
     def begin(self, x: Any, rate: float) -> Descent:
         """A new descent from a point."""
         return begin(negative_bound, x, self.objective.context, rate)
+
+    def pause(self, state: Descent) -> None:
+        """Keep a descent of Adam, less the history that only L-BFGS fills."""
+        self.paused = eqx.tree_at(lambda s: s.history, state, None)
+
+    def resumed(self) -> Descent | None:
+        """The descent that was paused, if there is one."""
+        paused, self.paused = self.paused, None
+        if paused is None:
+            return None
+        empty = self.begin(paused.x, 0.0).history
+        return eqx.tree_at(lambda s: s.history, paused, empty, is_leaf=lambda x: x is None)
 
     def advance(self, state: Descent, method: Method, turns: int) -> tuple[Descent, Any]:
         """One dispatch; its first is the compiler's."""
@@ -217,11 +300,11 @@ class Run:
 
 
 class _Stage:
-    """One stage of one run."""
+    """One stage of one run, or a leg of it."""
 
-    def __init__(self, run: Run, restart: int, index: int, watch: Watch):
-        self.run, self.restart, self.index, self.watch = run, restart, index, watch
-        self.stage = run.stages[index]
+    def __init__(self, run: Run, restart: int, number: int, leg: Leg, watch: Watch):
+        self.run, self.restart, self.number, self.leg, self.watch = run, restart, number, leg, watch
+        self.stage = run.stages[leg.stage]
         self.mask = run.objective.mask(*self.stage.hold)
         self.lowest = np.inf
 
@@ -231,11 +314,15 @@ class _Stage:
         if stage.n_outputs is not None:
             return self._on_random_outputs(x)
         if stage.method == "adam":
-            return self._descend(x, True, stage.iterations, stage.step_size).best
+            state = self.run.resumed() or self.run.begin(x, stage.step_size)
+            end = self._descend(state, True, self.leg.until)
+            if self.leg.until < stage.iterations:
+                self.run.pause(end)
+            return end.best
         left = stage.iterations
         for _ in range(RESCUES + 1):
             before = self.lowest
-            end = self._descend(x, False, left, 0.0)
+            end = self._descend(self.run.begin(x, 0.0), False, left)
             self.run.converged = int(end.status) == CONVERGED
             x, left = end.x, left - int(end.iterations)
             if self.run.converged or left <= 0:
@@ -243,13 +330,13 @@ class _Stage:
             if before - self.lowest < self.run.gain:  # stuck twice in one place
                 self.run.converged = True
                 break
-            x = self._descend(x, True, RESCUE_STEPS, 0.2 * stage.step_size).best
+            away = self.run.begin(x, 0.2 * stage.step_size)
+            x = self._descend(away, True, RESCUE_STEPS).best
         return x
 
-    def _descend(self, x: Any, adam: bool, iterations: int, rate: float) -> Descent:
+    def _descend(self, state: Descent, adam: bool, iterations: int) -> Descent:
         run = self.run
         method = method_of(adam, self.mask, iterations, run.gain)
-        state = run.begin(x, rate)
         while int(state.status) == RUNNING and int(state.iterations) < iterations:
             state, seen = run.advance(state, method, run.turns)
             run.note(state)
@@ -268,10 +355,10 @@ class _Stage:
         if watch.progress is not None:
             norm = float(optax.tree.norm(state.gradient))
             for value, signal in zip(values, signals, strict=True):
-                watch.progress.update(self.restart, self.index, -float(value), norm, signal)
+                watch.progress.update(self.restart, self.leg.stage, -float(value), norm, signal)
         if watch.checkpoint is not None:
             watch.checkpoint.maybe_write(
-                self.restart, self.index, lambda: run.objective.flat(run.best)
+                self.restart, self.number, -run.best_value, lambda: run.objective.flat(run.best)
             )
         watch.interruption.check()
 
@@ -279,7 +366,7 @@ class _Stage:
         """Adam on random outputs; its end is kept if the whole bound is no worse there."""
         run, stage = self.run, self.stage
         before = float(run.evaluated(x).value)
-        key = jax.random.key(1000 * self.restart + self.index)
+        key = jax.random.key(1000 * self.restart + self.leg.stage)
         end = _stochastic_adam(
             x, run.objective.context, self.mask, key, stage.n_outputs or 0, stage.iterations,
             stage.step_size,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..inference.diagnostics import LOW_SIGNAL
+from ..inference.diagnostics import LOW_SIGNAL, FitInfo
 from ..plot.subject import Subject
 from .assess import LEVEL, Assessment
 from .findings import share
@@ -94,7 +94,7 @@ def _of_fit(subject: Subject) -> list[Concern]:
                     "components (and inducing points).",
                 )
             )
-    bounds = np.asarray(getattr(info, "restart_bounds", ()))
+    bounds = info.finished_bounds() if isinstance(info, FitInfo) else np.empty(0)
     if len(bounds) > 1 and np.ptp(bounds) > BOUNDS_APART * abs(bounds.max()):
         near = int((bounds > bounds.max() - BOUNDS_APART * abs(bounds.max())).sum())
         found.append(

@@ -279,7 +279,7 @@ def fit_section(subject: Subject) -> str:
     ratios = zip(subject.names, info.signal_to_noise, strict=False)
     facts = {
         "lower bound (log evidence)": f"{getattr(subject.model, 'lower_bound_', np.nan):.1f}",
-        "starts": ", ".join(f"{bound:.1f}" for bound in info.restart_bounds),
+        "starts": ", ".join(_starts(info)),
         "signal-to-noise": ", ".join(f"{name} {ratio:.3g}" for name, ratio in ratios),
         "converged": "yes" if info.converged else "no",
         "time": f"{info.seconds:.1f} s, of which {info.compile_seconds:.1f} s to compile; "
@@ -288,6 +288,12 @@ def fit_section(subject: Subject) -> str:
     if np.size(info.jitter):
         facts["largest jitter"] = f"{np.max(info.jitter):.0e}"
     return section("The fit", f"<div class='row'>{''.join(pictures)}</div>", facts_list(facts))
+
+
+def _starts(info: Any) -> list[str]:
+    """The bound of every start, and whether it was dropped before the end."""
+    pairs = zip(info.restart_bounds, info.restart_finished, strict=True)
+    return [f"{bound:.1f}" + ("" if end else " (dropped early)") for bound, end in pairs]
 
 
 def options_section(model: Any, facts: Mapping[str, str]) -> str:
