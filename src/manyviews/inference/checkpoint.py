@@ -26,15 +26,15 @@ class State:
 
     Attributes
     ----------
-    leg : int
-        The part of the way that the starts are on.
+    stage : int
+        The stage that the starts are in.
     alive : list of int, optional
         The starts that have not been dropped.
     done, bounds, vectors : dict by start
-        How many parts of the way a start has behind it, its best bound, and where that is.
+        How many stages a start has behind it, its best bound, and where that is.
     """
 
-    leg: int = 0
+    stage: int = 0
     alive: list[int] | None = None
     done: dict[int, int] = field(default_factory=dict)
     bounds: dict[int, float] = field(default_factory=dict)
@@ -73,10 +73,10 @@ class Checkpoint:
         state.done[restart], state.bounds[restart], state.vectors[restart] = done, bound, best
         self._write()
 
-    def go_on_with(self, alive: Sequence[int], leg: int) -> None:
-        """Note which starts go on to the next part of the way."""
+    def go_on_with(self, alive: Sequence[int], stage: int) -> None:
+        """Note which starts go on to the next stage."""
         vectors = {k: v for k, v in self.state.vectors.items() if k in alive}
-        self.state = replace(self.state, leg=leg, alive=list(alive), vectors=vectors)
+        self.state = replace(self.state, stage=stage, alive=list(alive), vectors=vectors)
         self._write()
 
     def remove(self) -> None:
@@ -91,7 +91,7 @@ class Checkpoint:
             "fingerprint": self.fingerprint,
             "state": json.dumps(
                 {
-                    "leg": state.leg,
+                    "stage": state.stage,
                     "alive": state.alive,
                     "done": list(state.done.items()),
                     "bounds": list(state.bounds.items()),
@@ -134,4 +134,6 @@ def _read(path: Path, expected: str) -> State:
             vectors = {int(name): file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except SafetensorError as broken:
         raise FileFormatError(f"{path} cannot be read as a checkpoint: {broken}") from broken
-    return State(state["leg"], state["alive"], dict(state["done"]), dict(state["bounds"]), vectors)
+    return State(
+        state["stage"], state["alive"], dict(state["done"]), dict(state["bounds"]), vectors
+    )

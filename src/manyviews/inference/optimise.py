@@ -4,7 +4,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -26,7 +26,7 @@ from .search import Stage
 
 RESCUES, RESCUE_STEPS = 3, 30  # a stuck L-BFGS gets this many stretches of Adam to get away
 LOOK = 0.2  # seconds between two looks from outside
-RUNGS = (50, 150)  # iterations of Adam after which the worse half of several starts is dropped
+LEAST_ITERATIONS = 50  # of a first stage after which starts can be told apart
 
 
 @runtime_checkable
@@ -52,8 +52,8 @@ def optimise(
     """Fit a model from several starts and keep the one with the highest bound.
 
     Where there are several starts and several stages, the starts go side by side through all
-    stages but the last, and only the best of them goes through that. On the way the worse half
-    is dropped at every rung (see :func:`legs`).
+    stages but the last, and only the best of them goes through that. Before, the worse half of
+    those that share a plan is dropped after the first stage (see :class:`Race`).
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def optimise(
 
     with single_threaded_blas(), Interruption() as interruption:
         watch = Watch(progress, checkpoint, interruption)
-        race = Race(start, legs(plan(0), n_restarts), n_restarts, state)
+        race = Race(start, plan, n_restarts, state)
         best = race.run(watch)
         if not np.isfinite(best.best_value):
             raise FactorisationError(
@@ -106,50 +106,23 @@ def optimise(
     return best.objective.model(best.best), info
 
 
-class Leg(NamedTuple):
-    """A part of the way: one stage, or the iterations of it up to a rung.
-
-    Attributes
-    ----------
-    stage, until : int
-        The stage, and the iterations of it that are done at the end of the leg.
-    keep : int
-        How many starts go on after it.
-    """
-
-    stage: int
-    until: int
-    keep: int
-
-
-def legs(stages: Sequence[Stage], n_restarts: int) -> list[Leg]:
-    """The way of several starts through their stages, by successive halving.
-
-    One start, or several through a single stage, go all the way. Otherwise one start, the best,
-    is left for the last stage. If the stage before that is one of Adam, the worse half is dropped
-    after each of ``RUNGS`` iterations of it; before that, bounds of different plans cannot be
-    compared.
-    """
-    last = len(stages) - 1
-    if n_restarts == 1 or last == 0:
-        return [Leg(i, stage.iterations, n_restarts) for i, stage in enumerate(stages)]
-    way, keep = [], n_restarts
-    for i, stage in enumerate(stages[:-1]):
-        if i == last - 1 and stage.method == "adam" and stage.n_outputs is None:
-            for rung in (rung for rung in RUNGS if rung < stage.iterations):
-                keep = -(-keep // 2)
-                way.append(Leg(i, rung, keep))
-        way.append(Leg(i, stage.iterations, 1 if i == last - 1 else keep))
-    return [*way, Leg(last, stages[last].iterations, 1)]
-
-
 class Race:
-    """Several starts side by side; each is at its best point between two legs."""
+    """Several starts side by side, one stage after the other, by successive halving.
+
+    After the first of three stages or more, the worse half of the starts that share a plan is
+    dropped. Starts of different plans are not compared there: holding the noise lowers the bound
+    for hundreds of iterations, and often raises the optimum. After the last stage but one, the
+    best start of all goes on alone.
+    """
 
     def __init__(
-        self, start: Callable[[int], "Run"], way: Sequence[Leg], n_restarts: int, state: State
+        self,
+        start: Callable[[int], "Run"],
+        plan: Callable[[int], Sequence[Stage]],
+        n_restarts: int,
+        state: State,
     ):
-        self.start, self.way, self.state = start, way, state
+        self.start, self.plan, self.state = start, plan, state
         self.runs: dict[int, Run] = {}
         self.alive = list(range(n_restarts)) if state.alive is None else list(state.alive)
         self.bounds = dict(state.bounds)
@@ -158,32 +131,45 @@ class Race:
 
     def run(self, watch: "Watch") -> "Run":
         """Go all the way, or until the user stops it, and return the best start."""
-        for number, leg in enumerate(self.way):
-            if number >= self.state.leg and not self.interrupted:
-                self._go(number, leg, watch)
+        for stage in range(self.state.stage, len(self.plan(0))):
+            if not self.interrupted:
+                self._go(stage, watch)
         for restart in () if self.runs else self.alive:  # all was done before
             self.runs[restart] = self.start(restart)
         return min(self.runs.values(), key=lambda run: run.best_value)
 
-    def _go(self, number: int, leg: Leg, watch: "Watch") -> None:
+    def _go(self, stage: int, watch: "Watch") -> None:
         for restart in self.alive:
             if restart not in self.runs:
                 self.runs[restart] = self.start(restart)
             run = self.runs[restart]
-            if self.state.done.get(restart, 0) <= number:
-                run.go(restart, number, leg, watch)
+            if self.state.done.get(restart, 0) <= stage:
+                run.go(restart, stage, watch)
             self.bounds[restart] = -run.best_value
             self.first_seconds = self.first_seconds or run.first_seconds
             self.interrupted = run.interrupted
             if self.interrupted:
                 return
-        if len(self.alive) > leg.keep:
-            ranked = sorted(self.alive, key=lambda restart: self.runs[restart].best_value)
-            for restart in ranked[leg.keep :]:
-                self.n_evaluations += self.runs.pop(restart).n_evaluations
-            self.alive = sorted(ranked[: leg.keep])
+        kept = self._kept(stage)
+        for restart in set(self.alive) - set(kept):
+            self.n_evaluations += self.runs.pop(restart).n_evaluations
+        self.alive = kept
         if watch.checkpoint is not None:
-            watch.checkpoint.go_on_with(self.alive, number + 1)
+            watch.checkpoint.go_on_with(kept, stage + 1)
+
+    def _kept(self, stage: int) -> list[int]:
+        """The starts that go on after a stage."""
+        ranked = sorted(self.alive, key=lambda restart: self.runs[restart].best_value)
+        last = len(self.plan(0)) - 1
+        if last > 0 and stage == last - 1:
+            return ranked[:1]
+        if stage > 0 or last < 2 or self.plan(0)[0].iterations < LEAST_ITERATIONS:
+            return self.alive
+        kept: list[int] = []
+        for own in {tuple(self.plan(restart)) for restart in ranked}:
+            alike = [restart for restart in ranked if tuple(self.plan(restart)) == own]
+            kept += alike[: -(-len(alike) // 2)]
+        return sorted(kept)
 
     def report(self, info: FitInfo) -> None:
         """Note what became of each start."""
@@ -224,7 +210,6 @@ class Run:
         self.n_evaluations = 0
         self.first_seconds = 0.0
         self.turns = 1
-        self.paused: Descent | None = None
         self.converged = False
         self.interrupted = False
 
@@ -233,11 +218,11 @@ class Run:
         self.position = self.objective.packed(vector)
         self.note(self.evaluated(self.position))
 
-    def go(self, restart: int, number: int, leg: Leg, watch: Watch) -> None:
-        """Run a leg of the way; Ctrl-C keeps the best point seen."""
-        done = number
+    def go(self, restart: int, stage: int, watch: Watch) -> None:
+        """Run a stage; Ctrl-C keeps the best point seen."""
+        done = stage
         try:
-            self.position = _Stage(self, restart, number, leg, watch)()
+            self.position = _Stage(self, restart, stage, watch)()
             done += 1
         except KeyboardInterrupt:
             self.interrupted = True
@@ -259,18 +244,6 @@ class Run:
     def begin(self, x: Any, rate: float) -> Descent:
         """A new descent from a point."""
         return begin(negative_bound, x, self.objective.context, rate)
-
-    def pause(self, state: Descent) -> None:
-        """Keep a descent of Adam, less the history that only L-BFGS fills."""
-        self.paused = eqx.tree_at(lambda s: s.history, state, None)
-
-    def resumed(self) -> Descent | None:
-        """The descent that was paused, if there is one."""
-        paused, self.paused = self.paused, None
-        if paused is None:
-            return None
-        empty = self.begin(paused.x, 0.0).history
-        return eqx.tree_at(lambda s: s.history, paused, empty, is_leaf=lambda x: x is None)
 
     def advance(self, state: Descent, method: Method, turns: int) -> tuple[Descent, Any]:
         """One dispatch; its first is the compiler's."""
@@ -300,11 +273,11 @@ class Run:
 
 
 class _Stage:
-    """One stage of one run, or a leg of it."""
+    """One stage of one run."""
 
-    def __init__(self, run: Run, restart: int, number: int, leg: Leg, watch: Watch):
-        self.run, self.restart, self.number, self.leg, self.watch = run, restart, number, leg, watch
-        self.stage = run.stages[leg.stage]
+    def __init__(self, run: Run, restart: int, index: int, watch: Watch):
+        self.run, self.restart, self.index, self.watch = run, restart, index, watch
+        self.stage = run.stages[index]
         self.mask = run.objective.mask(*self.stage.hold)
         self.lowest = np.inf
 
@@ -314,15 +287,11 @@ class _Stage:
         if stage.n_outputs is not None:
             return self._on_random_outputs(x)
         if stage.method == "adam":
-            state = self.run.resumed() or self.run.begin(x, stage.step_size)
-            end = self._descend(state, True, self.leg.until)
-            if self.leg.until < stage.iterations:
-                self.run.pause(end)
-            return end.best
+            return self._descend(x, True, stage.iterations, stage.step_size).best
         left = stage.iterations
         for _ in range(RESCUES + 1):
             before = self.lowest
-            end = self._descend(self.run.begin(x, 0.0), False, left)
+            end = self._descend(x, False, left, 0.0)
             self.run.converged = int(end.status) == CONVERGED
             x, left = end.x, left - int(end.iterations)
             if self.run.converged or left <= 0:
@@ -330,13 +299,13 @@ class _Stage:
             if before - self.lowest < self.run.gain:  # stuck twice in one place
                 self.run.converged = True
                 break
-            away = self.run.begin(x, 0.2 * stage.step_size)
-            x = self._descend(away, True, RESCUE_STEPS).best
+            x = self._descend(x, True, RESCUE_STEPS, 0.2 * stage.step_size).best
         return x
 
-    def _descend(self, state: Descent, adam: bool, iterations: int) -> Descent:
+    def _descend(self, x: Any, adam: bool, iterations: int, rate: float) -> Descent:
         run = self.run
         method = method_of(adam, self.mask, iterations, run.gain)
+        state = run.begin(x, rate)
         while int(state.status) == RUNNING and int(state.iterations) < iterations:
             state, seen = run.advance(state, method, run.turns)
             run.note(state)
@@ -355,10 +324,10 @@ class _Stage:
         if watch.progress is not None:
             norm = float(optax.tree.norm(state.gradient))
             for value, signal in zip(values, signals, strict=True):
-                watch.progress.update(self.restart, self.leg.stage, -float(value), norm, signal)
+                watch.progress.update(self.restart, self.index, -float(value), norm, signal)
         if watch.checkpoint is not None:
             watch.checkpoint.maybe_write(
-                self.restart, self.number, -run.best_value, lambda: run.objective.flat(run.best)
+                self.restart, self.index, -run.best_value, lambda: run.objective.flat(run.best)
             )
         watch.interruption.check()
 
@@ -366,7 +335,7 @@ class _Stage:
         """Adam on random outputs; its end is kept if the whole bound is no worse there."""
         run, stage = self.run, self.stage
         before = float(run.evaluated(x).value)
-        key = jax.random.key(1000 * self.restart + self.leg.stage)
+        key = jax.random.key(1000 * self.restart + self.index)
         end = _stochastic_adam(
             x, run.objective.context, self.mask, key, stage.n_outputs or 0, stage.iterations,
             stage.step_size,
