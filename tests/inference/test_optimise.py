@@ -237,6 +237,59 @@ def test_restarts_are_ranked_by_bound_and_the_same_seed_gives_the_same_result():
     assert info.bound_trace[-1] > info.bound_trace[0]
 
 
+THREE = (Stage("lbfgs", 50), Stage("adam", 20), Stage("lbfgs", 60))
+OTHER = (Stage("lbfgs", 50, hold=("noise",)), *THREE[1:])
+
+
+def plan(restart):
+    return (THREE, OTHER)[restart % 2]
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+def test_the_worse_half_of_the_starts_of_one_plan_is_dropped_after_the_first_stage():
+    _, outputs = problem()
+    _, info = optimise(make_model, outputs, plan, n_restarts=5)
+    after_first = [
+        max(optimise(lambda _, r=r: make_model(r), outputs, plan(r)[:1])[1].restart_bounds)
+        for r in range(5)
+    ]
+    kept = {0, 2, 4} - {min((0, 2, 4), key=lambda r: after_first[r])}
+    kept |= {max((1, 3), key=lambda r: after_first[r])}
+    for restart, (bound, early) in enumerate(zip(info.restart_bounds, after_first, strict=True)):
+        assert bound == early if restart not in kept else bound >= early
+    assert sum(info.restart_finished) == 1
+    np.testing.assert_array_equal(info.finished_bounds(), [max(info.restart_bounds)])
+    _, again = optimise(make_model, outputs, plan, n_restarts=5)
+    assert again.restart_bounds == info.restart_bounds
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+def test_starts_are_not_dropped_after_a_few_iterations():
+    _, outputs = problem()
+    short = (Stage("lbfgs", 6), Stage("adam", 6), Stage("lbfgs", 6))
+    _, info = optimise(make_model, outputs, short, n_restarts=3)
+    assert info.n_evaluations > 3 * 12
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+def test_starts_that_were_dropped_stay_dropped_when_a_fit_goes_on(tmp_path):
+    _, outputs = problem()
+    path = tmp_path / "fit.checkpoint"
+    _, whole = optimise(make_model, outputs, plan, n_restarts=4)
+    in_adam = StopAt(4 * 50 + 10)
+    optimise(make_model, outputs, plan, n_restarts=4, progress=in_adam,
+             checkpoint=Checkpoint(path, "a"))  # fmt: skip
+    state = Checkpoint(path, "a").resume()
+    assert state.stage == 1
+    assert len(state.alive) == len(state.vectors) == 2
+    _, resumed = optimise(make_model, outputs, plan, n_restarts=4, checkpoint=Checkpoint(path, "a"))
+    assert len(resumed.restart_bounds) == 4
+    assert resumed.n_evaluations < whole.n_evaluations - 3 * 50
+    dropped = set(range(4)) - set(state.alive)
+    assert all(resumed.restart_bounds[r] == whole.restart_bounds[r] for r in dropped)
+    np.testing.assert_allclose(max(resumed.restart_bounds), max(whole.restart_bounds), rtol=1e-2)
+
+
 def test_convergence_is_reported_and_its_absence_warned_of():
     _, outputs = problem()
     with pytest.warns(ConvergenceWarning, match="max_iter"):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -76,20 +77,23 @@ def infer_new_points(
     keep = min(n_optimised, starts.shape[1])
     means, variances, bounds = [], [], []
     buckets = _buckets(posteriors)
+    train, prior = jax.device_get((train, prior))
     with single_threaded_blas():
         for here, padded in in_buckets(np.arange(len(rows[0])), buckets):
             evidences = tuple(
                 row_evidence(p, np.nan_to_num(Y[padded]), ~np.isnan(Y[padded]), power)
                 for p, Y, power in zip(posteriors, rows, powers, strict=True)
             )
-            starting, known = train[jnp.asarray(starts[padded])], prior[jnp.asarray(padded)]
+            starting, known = train.rows(starts[padded]), prior.rows(padded)
             q, bound = _infer(known, evidences, seen, starting, keep, iterations, tolerance)
             means.append(np.asarray(q.mean)[: here.size])
             variances.append(np.asarray(q.variance)[: here.size])
             bounds.append(np.asarray(bound)[: here.size])
-    ends = Gaussian(jnp.asarray(np.concatenate(means)), jnp.asarray(np.concatenate(variances)))
+    mean, variance = np.concatenate(means), np.concatenate(variances)
     end_bounds = np.concatenate(bounds)
-    return NewPoints(ends[:, 0], end_bounds[:, 0], ends, end_bounds)
+    best = Gaussian(jnp.asarray(mean[:, 0]), jnp.asarray(variance[:, 0]))
+    ends = Gaussian(jnp.asarray(mean), jnp.asarray(variance))
+    return NewPoints(best, end_bounds[:, 0], ends, end_bounds)
 
 
 def _buckets(posteriors: tuple[Posterior, ...]) -> tuple[int, ...]:

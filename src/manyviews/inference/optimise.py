@@ -234,7 +234,7 @@ class Run:
         state = self.evaluated(self.best, 1 + PROBES)  # looks around, but does not move
         info.jitter = np.asarray(state.kept.jitter)
         info.signal_to_noise = self.variances / np.asarray(state.kept.noise)
-        info.gradient_norm = float(optax.tree.norm(state.gradient))
+        info.gradient_norm = float(_norm(state.gradient))
         info.bound_noise = float(state.noise)
         info.bound_trace = np.asarray(self.trace)
         shape = (0, len(self.variances))
@@ -322,7 +322,7 @@ class _Stage:
         run.signals += list(signals)
         self.lowest = min(self.lowest, values.min(initial=np.inf))
         if watch.progress is not None:
-            norm = float(optax.tree.norm(state.gradient))
+            norm = float(_norm(state.gradient))
             for value, signal in zip(values, signals, strict=True):
                 watch.progress.update(self.restart, self.index, -float(value), norm, signal)
         if watch.checkpoint is not None:
@@ -346,6 +346,9 @@ class _Stage:
         run.trace.append(-min(before, after))
         run.signals.append(run.variances / np.asarray(state.kept.noise))
         return end if after <= before else x
+
+
+_norm = jax.jit(optax.tree.norm)
 
 
 @eqx.filter_jit

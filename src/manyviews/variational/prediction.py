@@ -49,7 +49,7 @@ def pad(q: Gaussian, per_row: int = CHEAP) -> Gaussian:
     n, last = q.mean.shape[0], BUCKETS[-1]
     least = max(size for size in BUCKETS if size == 1 or size * per_row <= CHEAP)
     size = next((b for b in BUCKETS if max(n, least) <= b), -(-n // last) * last)
-    return q[jnp.asarray(np.resize(np.arange(n), size))]
+    return q.rows(np.resize(np.arange(n), size))
 
 
 def _multiplications(posterior: Posterior) -> int:

@@ -29,7 +29,7 @@ def keeping_rows(engine: VariationalEngine, rows: Int[np.ndarray, " n"]) -> Vari
             zip(engine.model.views, parts, engine.data, strict=True)
         )
     )
-    q = everyone[rows]
+    q = everyone.rows(rows)
     latent = StandardNormal(q.mean, q.variance)
     data = tuple(table[rows] for table in engine.data)
     return replace(
