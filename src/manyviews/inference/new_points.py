@@ -49,7 +49,6 @@ def infer_new_points(
     n_optimised: int | None = None,
     iterations: int = 200,
     tolerance: float = 1e-6,
-    least_rows: int = 1,
 ) -> NewPoints:
     """Infer q(x*) from new rows of any views (NaN = missing; all-NaN = view absent).
 
@@ -68,9 +67,6 @@ def infer_new_points(
     n_optimised
         How many of the starts, the best by their bound, are optimised. Default: two where
         every value is observed, five otherwise (less evidence, more local optima).
-    least_rows
-        Fewer rows are filled up to so many, where that is cheap: then a program for many rows
-        serves them, too.
     """
     present = [k for k, Y in enumerate(rows) if not np.isnan(Y).all()]
     powers = [1.0 if powers is None else powers[k] for k in present]
@@ -80,7 +76,7 @@ def infer_new_points(
         n_optimised = 5 if any(np.isnan(Y).any() for Y in rows) else 2
     keep = min(n_optimised, starts.shape[1])
     means, variances, bounds = [], [], []
-    buckets = _buckets(posteriors, least_rows)
+    buckets = _buckets(posteriors)
     train, prior = jax.device_get((train, prior))
     with single_threaded_blas():
         for here, padded in in_buckets(np.arange(len(rows[0])), buckets):
@@ -100,12 +96,11 @@ def infer_new_points(
     return NewPoints(best, end_bounds[:, 0], ends, end_bounds)
 
 
-def _buckets(posteriors: tuple[Posterior, ...], least_rows: int) -> tuple[int, ...]:
-    """Sizes to compile for: small ones are left out if that was asked for and costs little."""
+def _buckets(posteriors: tuple[Posterior, ...]) -> tuple[int, ...]:
+    """Sizes to compile for: the smallest is left out where the next is cheap, too."""
     n_inducing = max((len(posterior.weights) for posterior in posteriors), default=0)
-    pairs = n_inducing * (n_inducing + 1) // 2
-    large = [b for b in ROW_BUCKETS if b >= least_rows and least_rows * pairs <= CHEAP_ENTRIES]
-    return tuple(large) or ROW_BUCKETS
+    entries = ROW_BUCKETS[1] * n_inducing * (n_inducing + 1) // 2
+    return ROW_BUCKETS[entries <= CHEAP_ENTRIES :]
 
 
 def _ends(part: slice) -> Ends:

@@ -76,7 +76,6 @@ class VariationalEngine(Engine):
         evidence_power: Sequence[float | str] = (),
         n_starts: int = 10,
         flow_weight: float = 0.0,
-        least_rows: int = 1,
     ) -> Positions:
         """q(x*) of rows [BGPLVM16, §4], and of what is private to the wanted views
         [MRD21, Algorithm 1].
@@ -92,15 +91,13 @@ class VariationalEngine(Engine):
             Whether rows of a sequence are inferred jointly.
         evidence_power
             Exponent of each view's evidence, or ``"auto"``.
-        least_rows
-            See :func:`~manyviews.inference.new_points.infer_new_points`.
         """
         if rows is self.data:
             return self.positions
         if private not in TREATMENTS:
             raise OptionError(f"private must be one of {TREATMENTS}, got {private!r}")
         powers = self.powers(evidence_power, when is not None)
-        found = self.search(rows, when, n_modes, powers, n_starts, coupled, flow_weight, least_rows)
+        found = self.search(rows, when, n_modes, powers, n_starts, coupled, flow_weight)
         if not wanted:
             return Positions.independent(found.q.mean, found.q.variance)
         known = known_places(rows)
@@ -121,7 +118,6 @@ class VariationalEngine(Engine):
         n_starts: int = 10,
         coupled: bool = True,
         flow_weight: float = 0.0,
-        least_rows: int = 1,
     ) -> NewPoints:
         """The optima of the bound over q(x*), q(U) held."""
         if n_modes < 1:
@@ -132,7 +128,6 @@ class VariationalEngine(Engine):
             return infer_new_points(
                 latent.prior(len(rows[0])), self.marginals, self.posteriors, rows,
                 nearest_rows(*self.looks(rows), n_starts), powers=powers, n_optimised=n_optimised,
-                least_rows=least_rows,
             )  # fmt: skip
         assert isinstance(latent, Paths)
         if flow_weight < 0.0:

@@ -26,7 +26,7 @@ from .fit import fit_engine
 from .kinds import beside_names, choose_kinds, paired, picked, relative
 from .options import DEFAULT_NOISE_FLOOR, MISSING, VIEWS, fit_options
 from .power_comparison import POWERS, compare_powers
-from .residual_link import FOLD_ROWS, adjusted
+from .residual_link import adjusted
 
 
 @register_record
@@ -273,11 +273,9 @@ class MRD(ViewsModel):
         return density, error
 
     def _inference(self) -> dict[str, Any]:
-        linked = self.residual_link and self.when_ is None
         return {
             **super()._inference(),
             "evidence_power": self._by_view(self.evidence_power, "evidence_power", 1.0),
-            "least_rows": FOLD_ROWS if linked else 1,
         }
 
     # ------------------------------------------------------------------ honest intervals

@@ -20,7 +20,6 @@ from .engine import VariationalEngine, known_places
 from .without_rows import keeping_rows, some_views
 
 FOLDS = 5
-FOLD_ROWS = 64  # that are searched for at once: one program serves folds and questions of few rows
 LEAST_ROWS, MOST_ROWS = 10, 2000  # that a link is learnt from
 PENALTIES = (*np.logspace(-1, 6, 15).tolist(), np.inf)
 SHAPES = (0.0, 0.5, 1.0)
