@@ -36,7 +36,8 @@ def configure() -> None:
     except OSError:  # a read-only home is no reason to fail: compile afresh instead
         return
     jax.config.update("jax_compilation_cache_dir", str(folder))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+    # Small programs are kept, too: a fit and a prediction each need dozens.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 configure()

@@ -14,6 +14,7 @@ import reference as ref
 from manyviews.expectations import (
     Gaussian,
     cross_psi2,
+    cross_psi2_rows,
     exp_sum,
     expectation_error,
     psi0,
@@ -149,7 +150,9 @@ def test_cross_statistic_of_a_kernel_with_itself_is_psi2(points):
     np.testing.assert_allclose(found, statistics(kernel, Z, q, W)[2], rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize("name", ["rbf", "bias*rbf", "rbf+linear+bias"])
+@pytest.mark.parametrize(
+    "name", ["rbf", "linear", "bias*rbf", "linear+linear", "rbf+white", "rbf+linear+bias"]
+)
 @pytest.mark.parametrize("n_matrices", [1, 3])
 def test_psi2_rows_is_the_trace_of_each_row_with_its_matrix(name, n_matrices, points, rng):
     kernel, formula = CLOSED[name]
@@ -161,6 +164,28 @@ def test_psi2_rows_is_the_trace_of_each_row_with_its_matrix(name, n_matrices, po
     expected = [np.sum(T[w] * row) for w, row in zip(which, rows, strict=True)]
     q = gaussian(mean, variance)
     found = eqx.filter_jit(psi2_rows)(kernel, jnp.asarray(Z), q, jnp.asarray(T), jnp.asarray(which))
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (RBF_, LINEAR),
+        (LINEAR, BIAS),
+        (plus(RBF_, LINEAR), plus(WHITE, RBF_2)),
+        (plus(LINEAR, BIAS), plus(LINEAR, BIAS)),
+    ],
+)
+@pytest.mark.parametrize("n_matrices", [1, 2])
+def test_cross_psi2_rows_is_the_trace_of_each_row_with_its_matrix(a, b, n_matrices, points, rng):
+    mean, variance, Z, other_Z, _ = points
+    T = rng.normal(size=(n_matrices, 4, 3))
+    which = np.array([0, 1, 1, 0, 1]) % n_matrices
+    rows = ref.cross_psi2_rows(a[1], Z, b[1], other_Z, mean, variance, FINE)
+    expected = [np.sum(T[w] * row) for w, row in zip(which, rows, strict=True)]
+    Z, other_Z, T, which = map(jnp.asarray, (Z, other_Z, T, which))
+    q = gaussian(mean, variance)
+    found = eqx.filter_jit(cross_psi2_rows)(a[0], Z, b[0], other_Z, q, T, which)
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-11)
 
 

@@ -252,6 +252,62 @@ def test_restarts_are_ranked_by_bound_and_the_same_seed_gives_the_same_result():
     assert info.bound_trace[-1] > info.bound_trace[0]
 
 
+THREE = (Stage("lbfgs", 50), Stage("adam", 20), Stage("lbfgs", 60))
+OTHER = (Stage("lbfgs", 50, hold=("noise",)), *THREE[1:])
+
+
+def plan(restart):
+    return (THREE, OTHER)[restart % 2]
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+def test_the_worse_half_of_the_starts_of_one_plan_is_dropped_after_the_first_stage():
+    _, outputs = problem()
+    _, info = optimise(make_model, outputs, plan, n_restarts=5)
+    after_first = [
+        max(optimise(lambda _, r=r: make_model(r), outputs, plan(r)[:1])[1].restart_bounds)
+        for r in range(5)
+    ]
+    kept = {0, 2, 4} - {min((0, 2, 4), key=lambda r: after_first[r])}
+    kept |= {max((1, 3), key=lambda r: after_first[r])}
+    for restart, (bound, early) in enumerate(zip(info.restart_bounds, after_first, strict=True)):
+        assert bound == early if restart not in kept else bound >= early
+    assert {restart for restart, ended in enumerate(info.restart_finished) if ended} == kept
+    np.testing.assert_array_equal(
+        sorted(info.finished_bounds()), sorted(info.restart_bounds[restart] for restart in kept)
+    )
+    assert len(info.restart_relevance) == len(kept)
+    _, again = optimise(make_model, outputs, plan, n_restarts=5)
+    assert again.restart_bounds == info.restart_bounds
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+def test_starts_are_not_dropped_after_a_few_iterations():
+    _, outputs = problem()
+    short = (Stage("lbfgs", 6), Stage("adam", 6), Stage("lbfgs", 6))
+    _, info = optimise(make_model, outputs, short, n_restarts=3)
+    assert info.n_evaluations > 3 * 12
+
+
+@pytest.mark.filterwarnings("ignore::manyviews.errors.ConvergenceWarning")
+def test_starts_that_were_dropped_stay_dropped_when_a_fit_goes_on(tmp_path):
+    _, outputs = problem()
+    path = tmp_path / "fit.checkpoint"
+    _, whole = optimise(make_model, outputs, plan, n_restarts=4)
+    in_adam = StopAt(4 * 50 + 10)
+    optimise(make_model, outputs, plan, n_restarts=4, progress=in_adam,
+             checkpoint=Checkpoint(path, "a"))  # fmt: skip
+    state = Checkpoint(path, "a").resume()
+    assert state.stage == 1
+    assert len(state.alive) == len(state.runs) == 2
+    _, resumed = optimise(make_model, outputs, plan, n_restarts=4, checkpoint=Checkpoint(path, "a"))
+    assert len(resumed.restart_bounds) == 4
+    assert resumed.n_evaluations < whole.n_evaluations - 3 * 50
+    dropped = set(range(4)) - set(state.alive)
+    assert all(resumed.restart_bounds[r] == whole.restart_bounds[r] for r in dropped)
+    assert resumed.restart_bounds == whole.restart_bounds
+
+
 def test_convergence_is_reported_and_its_absence_warned_of():
     _, outputs = problem()
     with pytest.warns(ConvergenceWarning, match="max_iter"):
@@ -286,7 +342,7 @@ def test_ctrl_c_before_there_is_anything_to_keep(monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("manyviews.inference.optimise.Run.advance", stop)  # as while compiling
+    monkeypatch.setattr("manyviews.inference.run.Run.advance", stop)  # as while compiling
     with pytest.raises(KeyboardInterrupt):
         optimise(make_model, problem()[1], STAGES)
 
@@ -317,7 +373,7 @@ def test_an_interrupted_fit_ends_where_one_that_was_not_ends(tmp_path, stop):
 def test_defective_checkpoints_are_named_errors(tmp_path):
     path = tmp_path / "fit.checkpoint"
     run = {"position": np.zeros(3), "best": np.zeros(3)}
-    Checkpoint(path, "a").restart_done(0, [1.0], 0, run)
+    Checkpoint(path, "a").write(0, 1, None, run)
     whole = path.read_bytes()
     with pytest.raises(CheckpointMismatchError, match="other data"):
         Checkpoint(path, "b").resume()
@@ -349,11 +405,11 @@ def test_a_full_disk_does_not_end_the_fit(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     path = tmp_path / "fit.checkpoint"
-    Checkpoint(path, "a").restart_done(0, [1.0], 0, {})
+    Checkpoint(path, "a").write(0, 1, None, {})
     before = path.read_bytes()
     monkeypatch.setattr(os, "fsync", full)
     with pytest.warns(CheckpointWarning, match="the disk is full"):
-        Checkpoint(path, "a").restart_done(1, [1.0, 2.0], 0, {})
+        Checkpoint(path, "a").write(1, 1, None, {})
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["fit.checkpoint"]
 
@@ -366,7 +422,7 @@ def test_checkpoints_stay_until_the_block_around_their_fits_has_ended(tmp_path):
             for name in "ab":
                 with keeping_checkpoints():  # as every fit has it
                     checkpoint = open_checkpoint(path, name)
-                    checkpoint.restart_done(0, [1.0], 0, {})
+                    checkpoint.write(0, 1, None, {})
                     if name == "a" or last_one_ends:
                         finished(checkpoint)
             assert sorted(p.name for p in tmp_path.iterdir()) == [path.name, f"{path.name}-2"]
@@ -379,7 +435,7 @@ def test_checkpoints_stay_until_the_block_around_their_fits_has_ended(tmp_path):
     def fails():
         with keeping_checkpoints():
             checkpoint = open_checkpoint(path, "a")
-            checkpoint.restart_done(0, [1.0], 0, {})
+            checkpoint.write(0, 1, None, {})
             finished(checkpoint)
             raise RuntimeError
 

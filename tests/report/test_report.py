@@ -119,17 +119,20 @@ def test_starts_are_compared_per_value_and_in_one_unit(halves):
     model, _ = halves
     subject, info = Subject(model), model.fit_info_
     values = sum(int(t.notna().to_numpy().sum()) for t in subject.tables.values())
-    kept = info.restart_bounds
+    kept, best = (info.restart_bounds, info.restart_finished), max(info.restart_bounds)
     try:
-        info.restart_bounds = [kept[0] - 0.02 * values, kept[0], kept[0] - 1.0]
+        info.restart_bounds = [best - 0.02 * values, best, best - 1.0, best - 5e3]
+        info.restart_finished = [True, True, True, False]
         (found,) = [c for c in concerns(subject, []) if "Starts disagree" in c.what]
         assert "2 of 3 came within 0.01 nats per observed value" in found.what
         assert "the worst ended 0.02 below" in found.what
-        info.restart_bounds = [kept[0], kept[0] - 1.0]
+        info.restart_bounds, info.restart_finished = [best, best - 1.0], [True, True]
         assert not [c for c in concerns(subject, []) if "Starts disagree" in c.what]
-        assert starts_in_words(info.restart_bounds) == "2: the best, 1.0 nats below it"
+        assert starts_in_words(info) == "2: the best, 1.0 nats below it"
+        info.restart_finished = [True, False]
+        assert starts_in_words(info) == "2: the best, 1 dropped early"
     finally:
-        info.restart_bounds = kept
+        info.restart_bounds, info.restart_finished = kept
 
 
 def test_a_mark_for_missing_values_is_a_concern(halves):

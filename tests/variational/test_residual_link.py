@@ -1,11 +1,16 @@
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
 import manyviews
 from manyviews import MRD, Search
+from manyviews.expectations import Gaussian
 from manyviews.fitted.adjustment import Adjustment
+from manyviews.mappings import make_outputs
+from manyviews.mappings.base import condition
 from manyviews.variational import residual_link
+from manyviews.variational.prediction import pad
 from manyviews.variational.residual_link import ResidualLink
 from manyviews.variational.without_rows import keeping_rows
 
@@ -135,6 +140,23 @@ def test_rows_that_are_forgotten_leave_no_trace(model, data):
     ):  # fmt: skip
         np.testing.assert_array_equal(a.weights, b.weights)
         assert not np.allclose(a.weights, model.engine_.posteriors[0].weights[:, :1])
+
+
+def test_what_is_kept_is_conditioned_on_as_if_there_were_no_more(model):
+    kept = np.arange(5, N, 2)
+    engine = model.engine_
+    fold = keeping_rows(engine, kept)
+    for view, table, found in zip(engine.model.views, engine.data, fold.posteriors, strict=True):
+        alone = condition(view, engine.marginals[kept], make_outputs(table[kept]))
+        np.testing.assert_allclose(found.weights, alone.weights, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(found.inner, alone.inner, rtol=1e-9, atol=1e-12)
+
+
+def test_rows_are_filled_up_to_few_sizes():
+    q = Gaussian(jnp.arange(6.0).reshape(3, 2), jnp.ones((3, 2)))
+    cheap, dear = pad(q, 1000), pad(q)
+    assert (len(cheap.mean), len(dear.mean)) == (64, 4)
+    np.testing.assert_array_equal(cheap.mean[:3], q.mean)
 
 
 # ---------------------------------------------------------------------- answers of a model

@@ -1,11 +1,17 @@
 """Expectations of the kernels that ignore their inputs: bias and white."""
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ..kernels import RBF, Bias, Kernel, Linear, White
 from .gaussian import Gaussian
-from .table import CLOSED_FORMS, register, register_cross
+from .table import (
+    CLOSED_FORMS,
+    register,
+    register_cross,
+    register_cross_rows,
+    register_rows,
+)
 
 
 def constant_psi0(kernel: Bias | White, q: Gaussian) -> Float[Array, " N"]:
@@ -64,10 +70,66 @@ def white_cross(
     return jnp.zeros((W.shape[0], Za.shape[0], Zb.shape[0]), Za.dtype)
 
 
+def bias_psi2_rows(
+    kernel: Bias,
+    Z: Float[Array, "M Q"],
+    q: Gaussian,
+    T: Float[Array, "R M M"],
+    which: Int[Array, " N"],
+) -> Float[Array, " N"]:
+    """σ⁴ Σ_ml T_ml for every row."""
+    return kernel.variance.value**2 * T.sum(axis=(1, 2))[which]
+
+
+def bias_cross_rows(
+    a: Bias,
+    Za: Float[Array, "M Q"],
+    b: Kernel,
+    Zb: Float[Array, "L Q"],
+    q: Gaussian,
+    T: Float[Array, "R M L"],
+    which: Int[Array, " N"],
+) -> Float[Array, " N"]:
+    """σ² Σ_l ⟨k_b(x_n, z'_l)⟩ Σ_m T_ml for every row."""
+    sums = T.sum(axis=1)
+    first = CLOSED_FORMS[type(b)].psi1(b, Zb, q)
+    return a.variance.value * (
+        first @ sums[0] if T.shape[0] == 1 else jnp.sum(first * sums[which], axis=1)
+    )
+
+
+def white_psi2_rows(
+    kernel: White,
+    Z: Float[Array, "M Q"],
+    q: Gaussian,
+    T: Float[Array, "R M M"],
+    which: Int[Array, " N"],
+) -> Float[Array, " N"]:
+    """Zero."""
+    return jnp.zeros(q.mean.shape[0], Z.dtype)
+
+
+def white_cross_rows(
+    a: White,
+    Za: Float[Array, "M Q"],
+    b: Kernel,
+    Zb: Float[Array, "L Q"],
+    q: Gaussian,
+    T: Float[Array, "R M L"],
+    which: Int[Array, " N"],
+) -> Float[Array, " N"]:
+    """Zero."""
+    return jnp.zeros(q.mean.shape[0], Za.dtype)
+
+
 register(Bias, constant_psi0, bias_psi1, bias_psi2)
 register(White, constant_psi0, white_psi1, white_psi2)
+register_rows(Bias, bias_psi2_rows)
+register_rows(White, white_psi2_rows)
 kind: type[Kernel]
 for kind in (RBF, Linear, Bias):
     register_cross(Bias, kind, bias_cross)
+    register_cross_rows(Bias, kind, bias_cross_rows)
 for kind in (RBF, Linear, Bias, White):
     register_cross(White, kind, white_cross)
+    register_cross_rows(White, kind, white_cross_rows)

@@ -2,7 +2,8 @@
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+import numpy as np
+from jaxtyping import Array, Float, Int
 
 
 class Gaussian(eqx.Module):
@@ -13,6 +14,11 @@ class Gaussian(eqx.Module):
 
     def __getitem__(self, rows: object) -> "Gaussian":
         return Gaussian(self.mean[rows], self.variance[rows])
+
+    def rows(self, index: Int[np.ndarray, "*K"]) -> "Gaussian":
+        """Some rows, picked on the host, where that needs no program."""
+        mean, variance = np.asarray(self.mean)[index], np.asarray(self.variance)[index]
+        return Gaussian(jnp.asarray(mean), jnp.asarray(variance))
 
     def kl(self, prior: "Gaussian") -> Float[Array, "*N"]:
         """KL(q(x_n) ‖ p(x_n)) row by row: ½ Σ_q [S/V + (μ-m)²/V - 1 - log(S/V)]."""

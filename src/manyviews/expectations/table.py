@@ -130,9 +130,11 @@ def psi2_rows(
 ) -> Float[Array, " N"]:
     """Σ_ml ⟨k(z_m, x_n) k(x_n, z_l)⟩ T[which_n, m, l] for every row n; T is symmetric."""
     terms = closed_terms(kernel)
-    if terms is not None and len(terms) == 1 and type(terms[0].kernel) in ROW_FORMS:
-        scale, single = terms[0]
-        return scale**2 * ROW_FORMS[type(single)](single, Z, q, T, which)
+    if terms is not None and all(type(t.kernel) in ROW_FORMS for t in terms):
+        pairs = list(combinations(terms, 2))
+        if all(_row_form(s.kernel, t.kernel) for s, t in pairs):
+            own = [t.scale**2 * ROW_FORMS[type(t.kernel)](t.kernel, Z, q, T, which) for t in terms]
+            return sum_terms(own + [2.0 * _cross_rows(s, Z, t, Z, q, T, which) for s, t in pairs])
     one = jnp.ones((1, 1), q.mean.dtype)
 
     def single_row(mean: Array, variance: Array, index: Array) -> Array:
@@ -151,8 +153,11 @@ def cross_psi2_rows(
     which: Int[Array, " N"],
 ) -> Float[Array, " N"]:
     """Σ_ml ⟨k_a(z_m, x_n) k_b(x_n, z_l)⟩ T[which_n, m, l] for every row n."""
-    if (type(a), type(b)) in CROSS_ROW_FORMS:
-        return CROSS_ROW_FORMS[type(a), type(b)](a, Za, b, Zb, q, T, which)
+    terms_a, terms_b = closed_terms(a), closed_terms(b)
+    if terms_a is not None and terms_b is not None:
+        pairs = [(s, t) for s in terms_a for t in terms_b]
+        if all(_row_form(s.kernel, t.kernel) for s, t in pairs):
+            return sum_terms([_cross_rows(s, Za, t, Zb, q, T, which) for s, t in pairs])
     one = jnp.ones((1, 1), q.mean.dtype)
 
     def single_row(mean: Array, variance: Array, index: Array) -> Array:
@@ -212,6 +217,24 @@ def _registered_cross(
     if (type(b), type(a)) in CROSS_FORMS:
         return jnp.swapaxes(CROSS_FORMS[type(b), type(a)](b, Zb, a, Za, q, W), 1, 2)
     return quadrature.cross_psi2(a, Za, b, Zb, q, W)
+
+
+def _row_form(a: Kernel, b: Kernel) -> bool:
+    """Whether two families have a fast form in either order."""
+    pair = (type(a), type(b))
+    return pair in CROSS_ROW_FORMS or pair[::-1] in CROSS_ROW_FORMS
+
+
+def _cross_rows(
+    s: Term, Za: Array, t: Term, Zb: Array, q: Gaussian, T: Array, which: Array
+) -> Float[Array, " N"]:
+    a, b = s.kernel, t.kernel
+    if (type(a), type(b)) in CROSS_ROW_FORMS:
+        found = CROSS_ROW_FORMS[type(a), type(b)](a, Za, b, Zb, q, T, which)
+    else:
+        turned = jnp.swapaxes(T, 1, 2)
+        found = CROSS_ROW_FORMS[type(b), type(a)](b, Zb, a, Za, q, turned, which)
+    return s.scale * t.scale * found
 
 
 def sum_terms(parts: list[Array]) -> Array:

@@ -21,10 +21,11 @@ from ..errors import CheckpointMismatchError, CheckpointWarning, FileFormatError
 from ..storage import digest, write_tensors
 from .locking import Lock
 
-FORMAT = "manyviews-checkpoint-2"
+FORMAT = "manyviews-checkpoint-3"
 MOST_WRITING = 0.05  # share of the time of a fit that goes into its checkpoint
 
 Arrays = dict[str, np.ndarray]
+BY_START = ("bounds", "done")
 
 
 @dataclass
@@ -40,27 +41,36 @@ class Place:
 
 @dataclass
 class State:
-    """Where a fit stands: finished restarts with the best of them, and the one under way.
+    """Where a fit stands.
 
     Attributes
     ----------
-    restart, stage : int
-        Those under way; at the number of restarts, the best of them is finished.
-    best_restart : int
-    bounds : list of float
-    place : Place or None
-        Within the stage; None at its beginning.
-    under_way, best : dict of ndarray
-        What is needed to go on with a run; empty where there is none.
+    stage : int
+        The stage that the starts are in.
+    alive : list of int, optional
+        The starts that have not been dropped.
+    compared : list of int
+        The starts among which the last choice was made.
+    bounds : dict of float by start
+        Its highest bound at the end of the last stage that it shared with others.
+    done : dict of int by start
+        How many stages it has behind it.
+    runs : dict of arrays by start
+        What is needed to go on with it.
+    under_way : int, optional
+        The start that was written last.
+    place : Place, optional
+        Where it is within its stage; None at the beginning.
     """
 
-    restart: int = 0
     stage: int = 0
-    best_restart: int = 0
-    bounds: list[float] = field(default_factory=list)
+    alive: list[int] | None = None
+    compared: list[int] = field(default_factory=list)
+    bounds: dict[int, float] = field(default_factory=dict)
+    done: dict[int, int] = field(default_factory=dict)
+    runs: dict[int, Arrays] = field(default_factory=dict)
+    under_way: int | None = None
     place: Place | None = None
-    under_way: Arrays = field(default_factory=dict)
-    best: Arrays = field(default_factory=dict)
 
 
 class Checkpoint:
@@ -100,17 +110,21 @@ class Checkpoint:
         """Whether the last time is long enough ago."""
         return time.monotonic() - self._written >= self.every_seconds
 
-    def write(self, restart: int, stage: int, place: Place | None, run: Arrays) -> None:
-        """Note where the restart under way stands."""
-        self.state.restart, self.state.stage, self.state.place = restart, stage, place
-        self.state.under_way = run
+    def write(self, restart: int, done: int, place: Place | None, run: Arrays) -> None:
+        """Note how far a start has come: the stages behind it, and where it is in the next."""
+        state = self.state
+        state.done[restart], state.runs[restart] = done, run
+        state.under_way, state.place = restart, place
         self._write()
 
-    def restart_done(
-        self, restart: int, bounds: list[float], best_restart: int, best: Arrays
+    def go_on_with(
+        self, stage: int, alive: list[int], compared: list[int], bounds: dict[int, float]
     ) -> None:
-        """Note a finished restart."""
-        self.state = State(restart + 1, 0, best_restart, list(bounds), None, {}, best)
+        """Note which starts go on to the next stage."""
+        state = self.state
+        state.stage, state.alive, state.compared = stage, list(alive), list(compared)
+        state.bounds, state.under_way, state.place = dict(bounds), None, None
+        state.runs = {start: run for start, run in state.runs.items() if start in alive}
         self._write()
 
     def remove(self) -> None:
@@ -118,12 +132,15 @@ class Checkpoint:
         self.path.unlink(missing_ok=True)
 
     def _write(self) -> None:
-        state = asdict(self.state)
-        parts = {part: state.pop(part) for part in ("under_way", "best")}
+        state = vars(self.state).copy()
+        runs = state.pop("runs")
+        state["place"] = None if state["place"] is None else asdict(state["place"])
+        for name in BY_START:
+            state[name] = list(state[name].items())
         header = {"format": FORMAT, "fingerprint": self.fingerprint, "state": json.dumps(state)}
         tensors = {
-            f"{part}.{name}": np.array(value, order="C")
-            for part, arrays in parts.items()
+            f"{start}.{name}": np.array(value, order="C")
+            for start, arrays in runs.items()
             for name, value in arrays.items()
         }
         began = time.monotonic()
@@ -235,14 +252,16 @@ def _read(path: Path, expected: str) -> State:
 
 
 def _state_of(state: dict[str, Any], tensors: Arrays) -> State:
-    parts: dict[str, Arrays] = {"under_way": {}, "best": {}}
+    runs: dict[int, Arrays] = {}
     for name, value in tensors.items():
-        part, _, rest = name.partition(".")
-        parts[part][rest] = value
+        start, _, rest = name.partition(".")
+        runs.setdefault(int(start), {})[rest] = value
     place = state.pop("place")
-    found = State(place=None if place is None else Place(**place), **state)
-    found.under_way, found.best = parts["under_way"], parts["best"]
-    numbers = (found.restart, found.stage, found.best_restart)
-    if not all(type(n) is int and n >= 0 for n in numbers) or not isinstance(found.bounds, list):
+    for name in BY_START:
+        state[name] = dict(state[name])
+    found = State(place=None if place is None else Place(**place), runs=runs, **state)
+    starts = [*(found.alive or []), *found.compared, *found.done, *found.bounds, *runs]
+    numbers = [found.stage, *starts, *found.done.values()]
+    if not all(type(n) is int and n >= 0 for n in numbers):
         raise ValueError("its numbers are no places in a fit")
     return found

@@ -40,11 +40,14 @@ class FitInfo:
     n_evaluations : int
         Evaluations of the bound with its gradient, over all restarts.
     restart_bounds : list of float
-        The bound of every restart, of the data as scaled; the largest is the final one. Where only
-        the best restart goes through the last stage, what it gains there is added to all, so that
-        their differences are those before it.
+        The highest bound of every restart, of the data as scaled; the largest is the final one.
+        What the best gains alone in the last stage is added to all that it was compared with.
+    restart_finished : list of bool
+        Whether a restart was among those compared last. The others were dropped before, and their
+        bounds say only that they were behind.
     restart_relevance : list of ndarray of shape (n_views, n_dimensions)
-        The relevance of every dimension where each restart ended, not normalised.
+        The relevance of every dimension where each restart that was compared ended, not
+        normalised.
     converged, interrupted : bool
         Whether the convergence test was met; whether the user stopped the fit.
     kinds : dict of str by view
@@ -64,6 +67,7 @@ class FitInfo:
     n_evaluations: int = 0
     restart_bounds: list[float] = field(default_factory=list)
     restart_relevance: list[np.ndarray] = field(default_factory=list)
+    restart_finished: list[bool] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
     kinds: dict[str, str] = field(default_factory=dict)
@@ -77,13 +81,20 @@ class FitInfo:
         restart_bounds: Sequence[float] | None = None,
     ) -> Self:
         """The record of iterations that need no gradient: EM, coordinate ascent, a closed form."""
+        bounds = [float(b) for b in restart_bounds or trace[-1:]]
         return cls(
             bound_trace=np.array(trace, dtype=float),
             seconds=seconds,
             converged=converged,
             n_evaluations=len(trace),
-            restart_bounds=[float(b) for b in restart_bounds or trace[-1:]],
+            restart_bounds=bounds,
+            restart_finished=[True] * len(bounds),
         )
+
+    def finished_bounds(self) -> Float[np.ndarray, " R"]:
+        """The bounds of the restarts that were optimised to the end: these can be compared."""
+        pairs = zip(self.restart_bounds, self.restart_finished, strict=True)
+        return np.array([bound for bound, finished in pairs if finished])
 
 
 def settled(gains: Sequence[float] | np.ndarray, least: float, patience: int = 1) -> bool:

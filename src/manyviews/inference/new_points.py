@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -23,6 +24,7 @@ from .many_minima import in_buckets, search_rows
 Ends = tuple[int, int] | None  # of a slice, which Python cannot hash; None is everything
 
 ROW_BUCKETS = (8, 64, 256, 1024)  # rows compiled for; fewer rows are padded
+CHEAP_ENTRIES = 100_000  # of one start: an evaluation of a millisecond
 
 
 class NewPoints(NamedTuple):
@@ -74,20 +76,31 @@ def infer_new_points(
         n_optimised = 5 if any(np.isnan(Y).any() for Y in rows) else 2
     keep = min(n_optimised, starts.shape[1])
     means, variances, bounds = [], [], []
+    buckets = _buckets(posteriors)
+    train, prior = jax.device_get((train, prior))
     with single_threaded_blas():
-        for here, padded in in_buckets(np.arange(len(rows[0])), ROW_BUCKETS):
+        for here, padded in in_buckets(np.arange(len(rows[0])), buckets):
             evidences = tuple(
                 row_evidence(p, np.nan_to_num(Y[padded]), ~np.isnan(Y[padded]), power)
                 for p, Y, power in zip(posteriors, rows, powers, strict=True)
             )
-            starting, known = train[jnp.asarray(starts[padded])], prior[jnp.asarray(padded)]
+            starting, known = train.rows(starts[padded]), prior.rows(padded)
             q, bound = _infer(known, evidences, seen, starting, keep, iterations, tolerance)
             means.append(np.asarray(q.mean)[: here.size])
             variances.append(np.asarray(q.variance)[: here.size])
             bounds.append(np.asarray(bound)[: here.size])
-    ends = Gaussian(jnp.asarray(np.concatenate(means)), jnp.asarray(np.concatenate(variances)))
+    mean, variance = np.concatenate(means), np.concatenate(variances)
     end_bounds = np.concatenate(bounds)
-    return NewPoints(ends[:, 0], end_bounds[:, 0], ends, end_bounds)
+    best = Gaussian(jnp.asarray(mean[:, 0]), jnp.asarray(variance[:, 0]))
+    ends = Gaussian(jnp.asarray(mean), jnp.asarray(variance))
+    return NewPoints(best, end_bounds[:, 0], ends, end_bounds)
+
+
+def _buckets(posteriors: tuple[Posterior, ...]) -> tuple[int, ...]:
+    """Sizes to compile for: the smallest is left out where the next is cheap, too."""
+    n_inducing = max((len(posterior.weights) for posterior in posteriors), default=0)
+    entries = ROW_BUCKETS[1] * n_inducing * (n_inducing + 1) // 2
+    return ROW_BUCKETS[entries <= CHEAP_ENTRIES :]
 
 
 def _ends(part: slice) -> Ends:

@@ -93,9 +93,11 @@ class Objective:
     """A model and its data: what is free, packed for an optimiser or as one flat vector."""
 
     def __init__(self, model: Model, outputs: tuple[Outputs, ...]):
+        named = named_parameters(model)
+        self.shapes = {name: p.raw.shape for name, p in named if p.free}
         free, fixed = split_free(model)
         self.context = Context(Packing.of(free), fixed, outputs)
-        self.free = self.context.packing.pack(free)
+        self.free = _packed(self.context.packing, free)
         self.start = self.flat(self.free)
 
     @property
@@ -123,7 +125,7 @@ class Objective:
 
     def model(self, free: Packed) -> Model:
         """The model whose free parameters these are."""
-        return self.context.model(free)
+        return _model(self.context, free)
 
     def model_at(self, vector: Vector) -> Model:
         """The model whose free parameters are this vector."""
@@ -131,13 +133,25 @@ class Objective:
 
     def mask(self, *held: str) -> Packed:
         """Ones, with zeros for the parameters whose names match a pattern."""
-        free = [(name, p) for name, p in named_parameters(self.model(self.free)) if p.free]
         flags = [
-            jnp.full(p.raw.shape, 0.0 if any(matches(name, h) for h in held) else 1.0)
-            for name, p in free
+            np.full(shape, 0.0 if any(matches(name, h) for h in held) else 1.0)
+            for name, shape in self.shapes.items()
         ]
         packing = self.context.packing
-        return packing.pack(jax.tree_util.tree_unflatten(packing.structure, flags))
+        return _packed(packing, jax.tree_util.tree_unflatten(packing.structure, flags))
+
+
+# Compiled as wholes: one small program each in the place of one for every array.
+
+
+@eqx.filter_jit
+def _packed(packing: Packing, tree: Any) -> Packed:
+    return packing.pack(tree)
+
+
+@eqx.filter_jit
+def _model(context: Context, free: Packed) -> Model:
+    return context.model(free)
 
 
 @eqx.filter_jit

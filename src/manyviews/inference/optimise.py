@@ -3,41 +3,21 @@
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import Any, Protocol, runtime_checkable
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
-from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._runtime import refuse_fork, single_threaded_blas
-from ..errors import ConvergenceWarning, FactorisationError, FileFormatError
+from ..errors import ConvergenceWarning, FactorisationError
 from ..mappings import Outputs
-from .bound import Model, dimension_weights
-from .checkpoint import Checkpoint, Place, State
-from .descent import CONVERGED, PROBES, RUNNING, STRETCH, Descent, Method, begin, method_of, run
+from .bound import Model
+from .checkpoint import Checkpoint, State
 from .diagnostics import FitInfo
 from .interruption import Interruption
-from .objective import Context, Objective, Vector, negative_bound, sampled_negative_bound
+from .objective import Objective
+from .race import Race
+from .run import Run
 from .search import Stage
-
-RESCUES, RESCUE_STEPS = 3, 30  # a stuck L-BFGS gets this many stretches of Adam to get away
-DESCENT = "descent."  # what the names of its arrays begin with in a checkpoint
-LOOK = 0.2  # seconds between two looks from outside
-
-
-@runtime_checkable
-class Progress(Protocol):
-    """What a progress display is told."""
-
-    def update(
-        self, restart: int, stage: int, bound: float, gradient_norm: float, signal_to_noise: Vector
-    ) -> None:
-        """Show the state after one iteration."""
+from .watch import Progress, Watch
 
 
 def optimise(
@@ -52,8 +32,9 @@ def optimise(
 ) -> tuple[Model, FitInfo]:
     """Fit a model from several starts and keep the one with the highest bound.
 
-    Where there are several starts and several stages, all starts go through all stages but
-    the last, and only the best of them goes through that.
+    Where there are several starts and several stages, the starts go side by side through all
+    stages but the last, and only the best of them goes through that. Before, the worse half of
+    those that share a plan is dropped after the first stage (see `Race`).
 
     Parameters
     ----------
@@ -68,46 +49,19 @@ def optimise(
     refuse_fork()
     info = FitInfo()
     began = time.perf_counter()
-    best: Run | None = None
-    state = checkpoint.resume() if checkpoint is not None else State()
     plan = stages if callable(stages) else lambda _: stages
-    n_stages = len(plan(0))
-    last = n_stages - 1 if n_restarts > 1 and n_stages > 1 else n_stages
-    info.restart_bounds = list(state.bounds)
+    state = checkpoint.resume() if checkpoint is not None else State()
+
+    def start(restart: int) -> Run:
+        return Run(Objective(make_model(restart), outputs), plan(restart), tolerance)
+
     with single_threaded_blas(), Interruption() as interruption:
-        watch = Watch(progress, checkpoint, interruption)
-        best_restart = state.best_restart
-        if state.best:
-            best = Run(Objective(make_model(best_restart), outputs), plan(best_restart), tolerance)
-            best.restore(state.best)
-        for restart in range(state.restart, n_restarts):
-            candidate = Run(Objective(make_model(restart), outputs), plan(restart), tolerance)
-            candidate.go(restart, range(last), watch)
-            info.n_evaluations += candidate.n_evaluations
-            info.compile_seconds = info.compile_seconds or candidate.first_seconds
-            info.restart_bounds.append(-candidate.best_value)
-            info.restart_relevance.append(candidate.relevance())
-            if best is None or candidate.best_value < best.best_value:
-                best, best_restart = candidate, restart
-            info.interrupted = candidate.interrupted
-            if candidate.interrupted:
-                break
-            if checkpoint is not None:
-                checkpoint.restart_done(restart, info.restart_bounds, best_restart, best.record())
-        if best is not None and last < n_stages and not info.interrupted:
-            before = best.n_evaluations
-            best.go(n_restarts, range(last, n_stages), watch)
-            info.n_evaluations += best.n_evaluations - before
-            if len(info.restart_relevance) == len(info.restart_bounds):  # not after a resumption
-                info.restart_relevance[int(np.argmax(info.restart_bounds))] = best.relevance()
-            gain = -best.best_value - max(info.restart_bounds)
-            info.restart_bounds = [bound + gain for bound in info.restart_bounds]
-            info.interrupted = best.interrupted
-            if checkpoint is not None and not best.interrupted:
-                checkpoint.write(n_restarts, n_stages, None, best.record())
-        if info.interrupted and (best is None or not np.isfinite(best.best_value)):
-            raise KeyboardInterrupt  # before there was anything to keep
-        if best is None or not np.isfinite(best.best_value):
+        race = Race(start, plan, n_restarts, state)
+        best = race.run(Watch(progress, checkpoint, interruption))
+        race.report(info)
+        if not np.isfinite(best.best_value):
+            if info.interrupted:
+                raise KeyboardInterrupt  # before there was anything to keep
             raise FactorisationError(
                 "the bound is not finite at the start, even with the largest jitter: look for "
                 "duplicated inducing inputs, extreme values in the data or in the kernel's "
@@ -130,267 +84,3 @@ def optimise(
             stacklevel=3,
         )
     return best.objective.model(best.best), info
-
-
-class Watch:
-    """Who looks at a fit from outside: a display, a file, the user at the keyboard."""
-
-    def __init__(
-        self,
-        progress: Progress | None,
-        checkpoint: Checkpoint | None,
-        interruption: Interruption,
-    ):
-        self.progress, self.checkpoint, self.interruption = progress, checkpoint, interruption
-
-
-class Run:
-    """One start, taken through all stages."""
-
-    def __init__(self, objective: Objective, stages: Sequence[Stage], tolerance: float):
-        self.objective = objective
-        self.stages = stages
-        self.gain = tolerance * sum(o.n_observed() for o in objective.outputs)
-        self.variances = np.array([o.variance() for o in objective.outputs])
-        self.position = self.best = objective.free
-        self.best_value = np.inf
-        self.trace: list[float] = []
-        self.signals: list[Vector] = []
-        self.n_evaluations = 0
-        self.first_seconds = 0.0
-        self.turns, self.seconds = 1, 0.0
-        self.converged = False
-        self.interrupted = False
-
-    def go(self, restart: int, stages: range, watch: Watch) -> None:
-        """Run some of the stages; Ctrl-C keeps the best point seen."""
-        first, place, descent = stages.start, None, None
-        state = State() if watch.checkpoint is None else watch.checkpoint.state
-        if state.under_way and restart == state.restart:
-            self.restore(state.under_way)
-            first, place = max(first, state.stage), state.place
-            descent = [v for k, v in sorted(state.under_way.items()) if k.startswith(DESCENT)]
-        stage = None
-        try:
-            for index in range(first, stages.stop):
-                stage = _Stage(self, restart, index, watch, place, descent)
-                self.position = stage()
-                place, descent = None, None
-        except KeyboardInterrupt:
-            self.interrupted = True
-            if stage is not None:
-                stage.write()
-
-    def record(self) -> dict[str, np.ndarray]:
-        """What is needed to go on from here, but for the descent under way."""
-        signals = np.stack(self.signals) if self.signals else np.empty((0, len(self.variances)))
-        return {
-            "position": self.objective.flat(self.position),
-            "best": self.objective.flat(self.best),
-            "best_value": np.array([self.best_value]),
-            "trace": np.array(self.trace, dtype=float),
-            "signals": signals,
-            "converged": np.array([self.converged]),
-        }
-
-    def restore(self, record: dict[str, np.ndarray]) -> None:
-        """Go on from a record."""
-        self.position = self.objective.packed(record["position"])
-        self.best = self.objective.packed(record["best"])
-        self.best_value = float(record["best_value"][0])
-        self.trace = record["trace"].tolist()
-        self.signals = list(record["signals"])
-        self.converged = bool(record["converged"][0])
-
-    def relevance(self) -> Float[np.ndarray, "K Q"]:
-        """How strongly each dimension moves each view, at the best point so far."""
-        return dimension_weights(self.objective.model(self.best))
-
-    def report(self, info: FitInfo) -> None:
-        """Note what the fit came to: at the best point, with the noise of the bound there."""
-        state = self.evaluated(self.best, 1 + PROBES)  # looks around, but does not move
-        info.jitter = np.asarray(state.kept.jitter)
-        info.signal_to_noise = self.variances / np.asarray(state.kept.noise)
-        info.gradient_norm = float(optax.tree.norm(state.gradient))
-        info.bound_noise = float(state.noise)
-        info.bound_trace = np.asarray(self.trace)
-        shape = (0, len(self.variances))
-        info.signal_trace = np.stack(self.signals) if self.signals else np.empty(shape)
-        info.converged = self.converged
-
-    def begin(self, x: Any, rate: float) -> Descent:
-        """A new descent from a point."""
-        return begin(negative_bound, x, self.objective.context, rate)
-
-    def advance(self, state: Descent, method: Method, turns: int) -> tuple[Descent, Any]:
-        """One dispatch; its first is the compiler's."""
-        began = time.perf_counter()
-        fixed = (negative_bound, self.objective.context, method, jnp.asarray(turns))
-        state, seen = run(fixed, state)
-        done = int(seen.evaluations)  # waits
-        seconds = time.perf_counter() - began
-        if not self.n_evaluations:
-            self.first_seconds = seconds
-        elif done:
-            pace = max(seconds / done, 1e-6)
-            self.turns = int(np.clip(LOOK / pace, 1, STRETCH))
-        self.n_evaluations += done
-        return state, seen
-
-    def note(self, state: Descent) -> None:
-        """Keep the best point that was seen."""
-        value = float(state.best_value)
-        if value < self.best_value:
-            self.best_value, self.best = value, jax.tree.map(jnp.array, state.best)
-
-    def evaluated(self, x: Any, turns: int = 1) -> Descent:
-        """The bound at a point and, with four turns, its noise there."""
-        method = method_of(False, self.objective.mask(), 1, -1.0)
-        return self.advance(self.begin(x, 0.0), method, turns)[0]
-
-
-class _Stage:
-    """One stage of one run, from its beginning or from where a checkpoint left it.
-
-    What a descent remembers is part of the checkpoint, so that a fit that was interrupted takes
-    the same path, to the bit, as one that was not.
-    """
-
-    def __init__(
-        self,
-        run: Run,
-        restart: int,
-        index: int,
-        watch: Watch,
-        place: Place | None = None,
-        descent: list[np.ndarray] | None = None,
-    ):
-        self.run, self.restart, self.index, self.watch = run, restart, index, watch
-        self.stage = run.stages[index]
-        self.mask = run.objective.mask(*self.stage.hold)
-        self.place = place or Place(left=self.stage.iterations)
-        self.resumed = descent if place is not None else None
-        self.under_way: Descent | None = None
-        self.written = False
-
-    def __call__(self) -> Any:
-        """Go through the stage, and return where it ended."""
-        stage, place, x = self.stage, self.place, self.run.position
-        if stage.n_outputs is not None:
-            return self._on_random_outputs(x)
-        if stage.method == "adam":
-            return self._descend(x, True, stage.iterations, stage.step_size).best
-        while place.attempt <= RESCUES:
-            if not place.rescuing:
-                if self.resumed is None:
-                    place.before = place.lowest
-                end = self._descend(x, False, place.left, 0.0)
-                self.run.converged = int(end.status) == CONVERGED
-                x, place.left = end.x, place.left - int(end.iterations)
-                if self.run.converged or place.left <= 0:
-                    break
-                if place.before - place.lowest < self.run.gain:  # stuck twice in one place
-                    self.run.converged = True
-                    break
-                place.rescuing = True
-            x = self._descend(x, True, RESCUE_STEPS, 0.2 * stage.step_size).best
-            place.attempt, place.rescuing = place.attempt + 1, False
-        return x
-
-    def _descend(self, x: Any, adam: bool, iterations: int, rate: float) -> Descent:
-        run = self.run
-        method = method_of(adam, self.mask, iterations, run.gain)
-        state = run.begin(x, rate)
-        if self.resumed is not None:
-            state, self.resumed = _restored(state, self.resumed), None
-        while int(state.status) == RUNNING and int(state.iterations) < iterations:
-            self.under_way = None  # its memory goes to the next
-            state, seen = run.advance(state, method, run.turns)
-            run.note(state)
-            self.under_way = state
-            self._look(seen)
-        return state
-
-    def _look(self, seen: Any) -> None:
-        """Tell all who watch, and stop if one of them says so."""
-        run, watch, count, state = self.run, self.watch, int(seen.steps), self.under_way
-        assert state is not None
-        values = np.asarray(seen.values)[:count]
-        with np.errstate(divide="ignore"):
-            signals = run.variances / np.asarray(seen.kept.noise)[:count]
-        run.trace += (-values).tolist()
-        run.signals += list(signals)
-        self.place.lowest = min(self.place.lowest, float(values.min(initial=np.inf)))
-        if watch.progress is not None:
-            norm = float(optax.tree.norm(state.gradient))
-            for value, signal in zip(values, signals, strict=True):
-                watch.progress.update(self.restart, self.index, -float(value), norm, signal)
-        if watch.checkpoint is not None and watch.checkpoint.is_due():
-            self.write()
-        watch.interruption.check()
-
-    def write(self) -> None:
-        """Write where this stands, if there is a checkpoint.
-
-        In the middle of a dispatch that is what was written last or, if nothing was, the
-        beginning of the stage.
-        """
-        checkpoint, state = self.watch.checkpoint, self.under_way
-        if checkpoint is None or (state is None and self.written):
-            return
-        record = self.run.record()
-        for number, leaf in enumerate(jax.tree.leaves(state)):
-            record[f"{DESCENT}{number:04d}"] = np.asarray(leaf)
-        place = None if state is None else replace(self.place)
-        checkpoint.write(self.restart, self.index, place, record)
-        self.written = True
-
-    def _on_random_outputs(self, x: Any) -> Any:
-        """Adam on random outputs; its end is kept if the whole bound is no worse there."""
-        run, stage = self.run, self.stage
-        before = float(run.evaluated(x).value)
-        key = jax.random.key(1000 * self.restart + self.index)
-        end = _stochastic_adam(
-            x, run.objective.context, self.mask, key, stage.n_outputs or 0, stage.iterations,
-            stage.step_size,
-        )  # fmt: skip
-        state = run.evaluated(end)
-        run.note(state)
-        after = float(state.value)
-        run.trace.append(-min(before, after))
-        run.signals.append(run.variances / np.asarray(state.kept.noise))
-        return end if after <= before else x
-
-
-def _restored(state: Descent, leaves: list[np.ndarray]) -> Descent:
-    """A descent as it was written; ``state`` is one of the same problem."""
-    own, structure = jax.tree.flatten(state)
-    if [(a.shape, a.dtype) for a in own] != [(a.shape, a.dtype) for a in leaves]:
-        raise FileFormatError("the checkpoint is of another problem: delete it, or name another")
-    return jax.tree.unflatten(structure, [jnp.array(leaf) for leaf in leaves])
-
-
-@eqx.filter_jit
-def _stochastic_adam(
-    x: Any,
-    context: Context,
-    mask: Any,
-    key: PRNGKeyArray,
-    n_outputs: int,
-    iterations: int,
-    step_size: float,
-) -> Any:
-    """Minimise an expectation from unbiased estimates, with a step that falls to zero."""
-    rule = optax.chain(
-        optax.zero_nans(), optax.adam(optax.linear_schedule(step_size, 0.0, iterations + 1))
-    )
-    estimate = partial(sampled_negative_bound, n_outputs=n_outputs)
-
-    def step(t: Array, carry: tuple[Any, Any]) -> tuple[Any, Any]:
-        x, state = carry
-        gradient = jax.grad(estimate)(x, context, jax.random.fold_in(key, t))
-        gradient = jax.tree.map(jnp.multiply, gradient, mask)
-        update, state = rule.update(gradient, state)
-        return optax.apply_updates(x, update), state
-
-    return jax.lax.fori_loop(0, iterations, step, (x, rule.init(x)))[0]

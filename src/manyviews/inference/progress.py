@@ -18,9 +18,9 @@ class ProgressBar:
 
     def __init__(self, stages: Sequence[Stage], n_restarts: int, view_names: Sequence[str]):
         self.names = [in_markup(name) for name in view_names]
-        self.before = np.cumsum([0] + [stage.iterations for stage in stages])
+        self.lengths = [stage.iterations for stage in stages]
         self.n_restarts = n_restarts
-        self.position = (0, 0, 0)
+        self.done: dict[tuple[int, int], int] = {}
         self.bar = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=24),
@@ -31,7 +31,7 @@ class ProgressBar:
         )
         self.task = self.bar.add_task(
             "fitting",
-            total=int(self.before[-1]) * n_restarts,
+            total=self._ahead_of(len(stages) - 1, 0) + self.lengths[-1] * self._starts(-1),
             state="compiling …",
         )
 
@@ -44,17 +44,26 @@ class ProgressBar:
         signal_to_noise: Float[np.ndarray, " K"],
     ) -> None:
         """Show the state after one iteration."""
-        same = self.position[:2] == (restart, stage)
-        self.position = (restart, stage, self.position[2] + 1 if same else 1)
+        place = (stage, restart)
+        self.done[place] = self.done.get(place, 0) + 1
         signals = " ".join(f"{n} {v:.3g}" for n, v in zip(self.names, signal_to_noise, strict=True))
-        done = int(min(restart, self.n_restarts - 1) * self.before[-1] + self.before[stage])
-        what = f"{restart + 1}/{self.n_restarts}" if restart < self.n_restarts else "the best"
+        what = f"{restart + 1}/{self.n_restarts}, stage {stage + 1}/{len(self.lengths)}"
         self.bar.update(
             self.task,
             description=f"fitting {what}",
-            completed=done + self.position[2],
+            completed=self._ahead_of(stage, restart) + self.done[place],
             state=f"bound {bound:.1f}  |grad| {gradient_norm:.1e}  S/N {signals}",
         )
+
+    def _starts(self, stage: int) -> int:
+        """How many starts go through a stage, at most: the last of several is for one."""
+        one = len(self.lengths) > 1 and stage in {-1, len(self.lengths) - 1}
+        return 1 if one else self.n_restarts
+
+    def _ahead_of(self, stage: int, restart: int) -> int:
+        """Iterations, at most, before a start's first in a stage: all starts go side by side."""
+        before = sum(self.lengths[:stage]) * self.n_restarts
+        return before + min(restart, self._starts(stage) - 1) * self.lengths[stage]
 
     def __enter__(self) -> Self:
         self.bar.start()

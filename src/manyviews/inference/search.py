@@ -50,7 +50,7 @@ def default_stages(max_iter: int, hold: bool = True) -> tuple[Stage, ...]:
         if hold
         else Stage("lbfgs", min(300, max_iter))
     )
-    return (settle, Stage("adam", min(500, max_iter)), Stage("lbfgs", max_iter))
+    return (settle, Stage("adam", min(250, max_iter)), Stage("lbfgs", max_iter))
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class Search:
     Attributes
     ----------
     n_restarts : int, optional
-        Starts to try. All are optimised roughly, the one of the highest bound to the end.
+        Starts to try. All are optimised roughly, the better ones a little longer, the one of the
+        highest bound to the end.
         Default: three for `MRD`, one for other models.
     max_iter : int, default=1000
         Most iterations of the last optimisation stage.

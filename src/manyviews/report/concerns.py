@@ -7,7 +7,7 @@ import numpy as np
 
 from ..checking import Check
 from ..fitted.sentences import share
-from ..inference.diagnostics import LOW_SIGNAL
+from ..inference.diagnostics import LOW_SIGNAL, FitInfo
 from ..plot.subject import Subject
 from .assess import LEVEL, Assessment
 
@@ -97,7 +97,7 @@ def _of_fit(subject: Subject) -> list[Concern]:
                     "components (and inducing points).",
                 )
             )
-    bounds = np.asarray(getattr(info, "restart_bounds", ()))
+    bounds = info.finished_bounds() if isinstance(info, FitInfo) else np.empty(0)
     values = max(sum(int(table.notna().to_numpy().sum()) for table in subject.tables.values()), 1)
     below = (bounds.max(initial=-np.inf) - bounds) / values
     if len(bounds) > 1 and below.max() > BOUNDS_APART:

@@ -413,7 +413,7 @@ def fit_section(subject: Subject) -> str:
     ratios = zip(subject.names, info.signal_to_noise, strict=False)
     facts = {
         "lower bound (log evidence)": f"{getattr(subject.model, 'lower_bound_', np.nan):.1f}",
-        "starts": starts_in_words(info.restart_bounds),
+        "starts": starts_in_words(info),
         "signal-to-noise": ", ".join(f"{name} {ratio:.3g}" for name, ratio in ratios),
         "converged": "yes" if info.converged else "no",
         "time": f"{info.seconds:.1f} s, of which {info.compile_seconds:.1f} s to compile; "
@@ -424,14 +424,16 @@ def fit_section(subject: Subject) -> str:
     return section("The fit", f"<div class='row'>{''.join(pictures)}</div>", facts_list(facts))
 
 
-def starts_in_words(bounds: Sequence[float]) -> str:
-    """How far every start ended below the best, in nats: the same in all units of the data."""
-    best = max(bounds, default=0.0)
-    below = [best - bound for bound in bounds]
-    if len(below) < 2:
+def starts_in_words(info: Any) -> str:
+    """How far the starts ended below the best, in nats: the same in all units of the data."""
+    bounds = info.finished_bounds()
+    dropped = len(info.restart_bounds) - len(bounds)
+    below = [max(bounds, default=0.0) - bound for bound in bounds]
+    words = ["the best" if gap == 0 else f"{gap:.1f} nats below it" for gap in sorted(below)]
+    words += [f"{dropped} dropped early"] if dropped else []
+    if len(info.restart_bounds) < 2:
         return "1"
-    words = ("the best" if gap == 0 else f"{gap:.1f} nats below it" for gap in sorted(below))
-    return f"{len(below)}: {', '.join(words)}"
+    return f"{len(info.restart_bounds)}: {', '.join(words)}"
 
 
 def options_section(model: Any, facts: Mapping[str, str]) -> str:

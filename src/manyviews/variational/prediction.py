@@ -13,6 +13,7 @@ from ..expectations import Gaussian
 from ..mappings import Posterior
 
 BUCKETS = (1, 4, 16, 64)  # numbers of rows to compile for; beyond, multiples of the last
+CHEAP = 20_000_000  # multiplications: a few milliseconds, less than another program costs
 
 
 def moments(
@@ -23,7 +24,7 @@ def moments(
     [BGPLVM16, eq. 40-41]
     """
     n = q.mean.shape[0]
-    padded = pad(q)  # few shapes, few compilations
+    padded = pad(q, _multiplications(posterior))  # few shapes, few compilations
     with single_threaded_blas():
         mean = np.array(_mean(posterior, padded))[:n]
         if spread is None:
@@ -40,11 +41,21 @@ def draw(
         return np.array(_draw(posterior, pad(q), n_samples, key))[:, : q.mean.shape[0]]
 
 
-def pad(q: Gaussian) -> Gaussian:
-    """More rows, so that there are few shapes to compile for."""
-    n = q.mean.shape[0]
-    size = next((b for b in BUCKETS if n <= b), -(-n // BUCKETS[-1]) * BUCKETS[-1])
-    return q[jnp.asarray(np.resize(np.arange(n), size))]
+def pad(q: Gaussian, per_row: int = CHEAP) -> Gaussian:
+    """More rows, so that there are few shapes to compile for.
+
+    Where a row takes few multiplications, small numbers of rows share a program with larger ones.
+    """
+    n, last = q.mean.shape[0], BUCKETS[-1]
+    least = max(size for size in BUCKETS if size == 1 or size * per_row <= CHEAP)
+    size = next((b for b in BUCKETS if max(n, least) <= b), -(-n // last) * last)
+    return q.rows(np.resize(np.arange(n), size))
+
+
+def _multiplications(posterior: Posterior) -> int:
+    """About what the variances of one row take."""
+    n_inducing, n_columns = posterior.weights.shape
+    return n_inducing * n_inducing * n_columns
 
 
 @eqx.filter_jit

@@ -194,20 +194,15 @@ def learn_links(
 ) -> dict[int, ResidualLink]:
     """One link for every wanted view, from training rows predicted by a model without them."""
     informed = _any_value(engine, known)
-    rng = np.random.default_rng(0)
-    n_rows = len(informed)
     usable = np.flatnonzero(informed & _any_value(engine, wanted))
     if len(usable) < LEAST_ROWS:
         return {}
-    order = rng.permutation(usable)[:MOST_ROWS]
+    order = np.random.default_rng(0).permutation(usable)[:MOST_ROWS]
     size = -(-len(order) // FOLDS)
     inputs, moments = [], []
     for first in range(0, len(order), size):
         out = order[first : first + size]
-        kept = np.setdiff1d(np.arange(n_rows), out)
-        # All folds keep equally many rows, so that they are one program for the compiler.
-        kept = np.sort(rng.permutation(kept)[: n_rows - size])
-        fold = keeping_rows(engine, kept)
+        fold = keeping_rows(engine, np.setdiff1d(np.arange(len(informed)), out))
         rows = some_views([table[out] for table in engine.data], known)
         q = fold.infer(rows, None, wanted, **how)
         inputs.append(link_inputs(fold, rows, known, q))

@@ -21,22 +21,32 @@ def keeping_rows(engine: VariationalEngine, rows: Int[np.ndarray, " n"]) -> Vari
     The inducing variables of a collapsed view are integrated out, so what its other rows taught
     them is taken away exactly. Views that are not Gaussian keep their q(u).
     """
-    q = engine.marginals[rows]
-    data = tuple(table[rows] for table in engine.data)
-    parts = [engine.model.latent.dimensions(view) for view in range(len(data))]
+    everyone = engine.marginals
+    parts = [engine.model.latent.dimensions(view) for view in range(len(engine.data))]
     posteriors = tuple(
-        _conditioned(view, engine.posteriors[place], q[..., part], table)
+        _conditioned(view, engine.posteriors[place], everyone[..., part], _holding(table, rows))
         for place, (view, part, table) in enumerate(
-            zip(engine.model.views, parts, data, strict=True)
+            zip(engine.model.views, parts, engine.data, strict=True)
         )
     )
+    q = everyone.rows(rows)
     latent = StandardNormal(q.mean, q.variance)
+    data = tuple(table[rows] for table in engine.data)
     return replace(
         engine, model=Model(latent, engine.model.views), posteriors=posteriors, data=data
     )
 
 
-def _conditioned(view: Mapping, fitted: Any, q: Any, table: Float[np.ndarray, "n D"]) -> Any:
+def _holding(
+    table: Float[np.ndarray, "N D"], rows: Int[np.ndarray, " n"]
+) -> Float[np.ndarray, "N D"]:
+    """The table with all rows but some missing: of one shape, and so one program, for all folds."""
+    held = np.full_like(table, np.nan)
+    held[rows] = table[rows]
+    return held
+
+
+def _conditioned(view: Mapping, fitted: Any, q: Any, table: Float[np.ndarray, "N D"]) -> Any:
     if isinstance(fitted, StochasticPosterior):
         return fitted
     exact = isinstance(view, CollaborativeGP) or fitted.exact

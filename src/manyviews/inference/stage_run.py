@@ -1,0 +1,179 @@
+"""One stage of one start: stretches of compiled descent, with a look from outside between them."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jaxtyping import Array, PRNGKeyArray
+
+from ..errors import FileFormatError
+from .checkpoint import Place
+from .descent import CONVERGED, RUNNING, Descent, method_of
+from .objective import Context, sampled_negative_bound
+from .run import Run, norm
+from .watch import Watch
+
+RESCUES, RESCUE_STEPS = 3, 30  # a stuck L-BFGS gets this many stretches of Adam to get away
+DESCENT = "descent."  # what the names of its arrays begin with in a checkpoint
+
+
+class StageRun:
+    """One stage of one run, from its beginning or from where a checkpoint left it.
+
+    What a descent remembers is part of the checkpoint, so that a fit that was interrupted takes
+    the same path, to the bit, as one that was not.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        restart: int,
+        index: int,
+        watch: Watch,
+        place: Place | None = None,
+        descent: list[np.ndarray] | None = None,
+    ):
+        self.run, self.restart, self.index, self.watch = run, restart, index, watch
+        self.stage = run.stages[index]
+        self.mask = run.objective.mask(*self.stage.hold)
+        self.place = place or Place(left=self.stage.iterations)
+        self.resumed = descent if place is not None else None
+        self.under_way: Descent | None = None
+        self.written = False
+
+    def __call__(self) -> Any:
+        """Go through the stage, and return where it ended."""
+        stage, place, x = self.stage, self.place, self.run.position
+        if stage.n_outputs is not None:
+            return self._on_random_outputs(x)
+        if stage.method == "adam":
+            return self._descend(x, True, stage.iterations, stage.step_size).best
+        while place.attempt <= RESCUES:
+            if not place.rescuing:
+                if self.resumed is None:
+                    place.before = place.lowest
+                end = self._descend(x, False, place.left, 0.0)
+                self.run.converged = int(end.status) == CONVERGED
+                x, place.left = end.x, place.left - int(end.iterations)
+                if self.run.converged or place.left <= 0:
+                    break
+                if place.before - place.lowest < self.run.gain:  # stuck twice in one place
+                    self.run.converged = True
+                    break
+                place.rescuing = True
+            x = self._descend(x, True, RESCUE_STEPS, 0.2 * stage.step_size).best
+            place.attempt, place.rescuing = place.attempt + 1, False
+        return x
+
+    def _descend(self, x: Any, adam: bool, iterations: int, rate: float) -> Descent:
+        run = self.run
+        method = method_of(adam, self.mask, iterations, run.gain)
+        state = run.begin(x, rate)
+        if self.resumed is not None:
+            state, self.resumed = _restored(state, self.resumed), None
+        while int(state.status) == RUNNING and int(state.iterations) < iterations:
+            self.under_way = None  # its memory goes to the next
+            state, seen = run.advance(state, method, run.turns)
+            run.note(state)
+            self.under_way = state
+            self._look(seen)
+        return state
+
+    def _look(self, seen: Any) -> None:
+        """Tell all who watch, and stop if one of them says so."""
+        run, watch, count, state = self.run, self.watch, int(seen.steps), self.under_way
+        assert state is not None
+        values = np.asarray(seen.values)[:count]
+        with np.errstate(divide="ignore"):
+            signals = run.variances / np.asarray(seen.kept.noise)[:count]
+        run.trace += (-values).tolist()
+        run.signals += list(signals)
+        self.place.lowest = min(self.place.lowest, float(values.min(initial=np.inf)))
+        if watch.progress is not None:
+            slope = float(norm(state.gradient))
+            for value, signal in zip(values, signals, strict=True):
+                watch.progress.update(self.restart, self.index, -float(value), slope, signal)
+        if watch.checkpoint is not None and watch.checkpoint.is_due():
+            self.write()
+        watch.interruption.check()
+
+    def go(self) -> bool:
+        """Go through the stage, or until the user stops it; True when it is done."""
+        done = False
+        try:
+            self.run.position = self()
+            done = True
+        except KeyboardInterrupt:
+            self.write()
+        return done
+
+    def write(self) -> None:
+        """Write where this stands, if there is a checkpoint.
+
+        In the middle of a dispatch that is what was written last or, if nothing was, the
+        beginning of the stage.
+        """
+        checkpoint, state = self.watch.checkpoint, self.under_way
+        if checkpoint is None or (state is None and self.written):
+            return
+        record = self.run.record()
+        for number, leaf in enumerate(jax.tree.leaves(state)):
+            record[f"{DESCENT}{number:04d}"] = np.asarray(leaf)
+        place = None if state is None else replace(self.place)
+        checkpoint.write(self.restart, self.index, place, record)
+        self.written = True
+
+    def _on_random_outputs(self, x: Any) -> Any:
+        """Adam on random outputs; its end is kept if the whole bound is no worse there."""
+        run, stage = self.run, self.stage
+        before = float(run.evaluated(x).value)
+        key = jax.random.key(1000 * self.restart + self.index)
+        end = _stochastic_adam(
+            x, run.objective.context, self.mask, key, stage.n_outputs or 0, stage.iterations,
+            stage.step_size,
+        )  # fmt: skip
+        state = run.evaluated(end)
+        run.note(state)
+        after = float(state.value)
+        run.trace.append(-min(before, after))
+        run.signals.append(run.variances / np.asarray(state.kept.noise))
+        return end if after <= before else x
+
+
+def _restored(state: Descent, leaves: list[np.ndarray]) -> Descent:
+    """A descent as it was written; ``state`` is one of the same problem."""
+    own, structure = jax.tree.flatten(state)
+    if [(a.shape, a.dtype) for a in own] != [(a.shape, a.dtype) for a in leaves]:
+        raise FileFormatError("the checkpoint is of another problem: delete it, or name another")
+    return jax.tree.unflatten(structure, [jnp.array(leaf) for leaf in leaves])
+
+
+@eqx.filter_jit
+def _stochastic_adam(
+    x: Any,
+    context: Context,
+    mask: Any,
+    key: PRNGKeyArray,
+    n_outputs: int,
+    iterations: int,
+    step_size: float,
+) -> Any:
+    """Minimise an expectation from unbiased estimates, with a step that falls to zero."""
+    rule = optax.chain(
+        optax.zero_nans(), optax.adam(optax.linear_schedule(step_size, 0.0, iterations + 1))
+    )
+    estimate = partial(sampled_negative_bound, n_outputs=n_outputs)
+
+    def step(t: Array, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        x, state = carry
+        gradient = jax.grad(estimate)(x, context, jax.random.fold_in(key, t))
+        gradient = jax.tree.map(jnp.multiply, gradient, mask)
+        update, state = rule.update(gradient, state)
+        return optax.apply_updates(x, update), state
+
+    return jax.lax.fori_loop(0, iterations, step, (x, rule.init(x)))[0]
