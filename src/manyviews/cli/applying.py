@@ -147,7 +147,7 @@ def impute_files(
 
 def as_new_data(model: Any, samples: Samples) -> Any:
     """Views by name, or the one table that a model of one table takes."""
-    if _several(model) or hasattr(model, "classes_") and hasattr(model, "model_"):
+    if _several(model) or (hasattr(model, "classes_") and hasattr(model, "model_")):
         return samples.views
     if len(samples.views) != 1:
         raise DataError(f"this model takes one table, got {list(samples.views)}")
