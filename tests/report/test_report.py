@@ -63,7 +63,7 @@ def test_one_outlier_does_not_make_a_good_prediction():
     constant = np.where(np.arange(5) == 1, 2.0, truth)
     b = Assessment("b", "a", constant, mean, mean, mean, np.zeros(5), np.ones(5))
     assert np.isnan(b.explained_by_column(mean)[1])
-    one = Assessment("b", "a", truth[:1], mean[:1], mean, mean, np.zeros(5), np.ones(5))
+    one = Assessment("b", "a", truth[:1], *[mean[:1]] * 3, np.zeros(5), np.ones(5))
     assert np.isnan(one.explained(mean[:1]))
 
 
