@@ -44,8 +44,7 @@ def test_assessment_is_the_prediction_of_the_model(halves):
     mean, std = model.predict({"left": new["left"]}, "right", return_std=True)
     np.testing.assert_allclose(right.mean, mean)
     np.testing.assert_allclose(right.std, std)
-    train = model.training_data()["right"]
-    scale = np.sqrt(np.nanmean((train - train.mean()) ** 2))  # one number for the view
+    scale = np.nanstd(model.training_data()["right"], axis=0)
     error = np.sqrt(np.mean(((new["right"] - mean) / scale) ** 2, axis=None))
     assert right.summary()["error"] == pytest.approx(error)
     shares = r2_score(right.truth, right.mean, multioutput="raw_values")
@@ -64,7 +63,7 @@ def test_one_outlier_does_not_make_a_good_prediction():
     constant = np.where(np.arange(5) == 1, 2.0, truth)
     b = Assessment("b", "a", constant, mean, mean, mean, np.zeros(5), np.ones(5))
     assert np.isnan(b.explained_by_column(mean)[1])
-    one = Assessment("b", "a", truth[:1], mean[:1], mean, mean, np.zeros(5), np.ones(5))
+    one = Assessment("b", "a", *[x[:1] for x in (truth, mean, mean, mean)], np.zeros(5), np.ones(5))
     assert np.isnan(one.explained(mean[:1]))
 
 
