@@ -341,7 +341,7 @@ def prediction_section(
         {a.view: [format(a.summary()[c], formats[c]) for c in columns] for a in assessments},
         index=columns,
     )
-    shown_numbers = table(measures if len(numbers) <= MOST_VIEWS else numbers, formats)
+    shown_numbers = table(measures) if len(numbers) <= MOST_VIEWS else table(numbers, formats)
     return section("Prediction of data held out", shown_numbers, row, examples, lead=lead)
 
 
