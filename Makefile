@@ -24,8 +24,7 @@ demo: $(READY)   ## fit two views of the digits of scikit-learn and write a repo
 	$(BIN)/manyviews demo --out $(DEMO)
 
 test: lint       ## lint, types, the documentation's code, and tests
-	$(BIN)/python -m pytest --doctest-glob='*.md' -q -n 2 --dist worksteal docs README.md
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not long' tests
+	$(BIN)/python -m pytest --doctest-glob='*.md' -n 2 --dist worksteal -m 'not long' tests docs README.md
 
 test-all: test   ## and the longer tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long tests

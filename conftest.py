@@ -1,7 +1,13 @@
-"""The documentation's examples write their files into a folder of their own."""
+"""The documentation's examples, and the compiler's settings for them and for all tests."""
 
+import jax
 import pytest
 from _pytest.doctest import DoctestItem
+
+# Most of what tests and examples wait for is the compiler, and most of its work is to save
+# microseconds; small programs are kept, too, for other processes.
+jax.config.update("jax_disable_most_optimizations", True)
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
 @pytest.fixture(autouse=True)
@@ -9,3 +15,12 @@ def own_folder_for_examples(request, tmp_path, monkeypatch):
     """Run each page of the documentation in a temporary folder."""
     if isinstance(request.node, DoctestItem):
         monkeypatch.chdir(tmp_path)
+
+
+def pytest_collection_modifyitems(items):
+    """Let examples warn as they would warn a reader; in other tests a warning is an error."""
+    for item in items:
+        if isinstance(item, DoctestItem):
+            item.add_marker(
+                pytest.mark.filterwarnings("default::manyviews.errors.ManyviewsWarning")
+            )

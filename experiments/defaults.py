@@ -2,11 +2,12 @@
 
     python -m experiments defaults --jobs 2 --json defaults.json
 
-The rule. The data sets of ``experiments tables`` are put in alphabetical order; those at odd places
-choose, those at even places are looked at once, with the options chosen. A choice is made by
-the mean over tasks of the gain in log density per value over ridge regression, in one division into
-five folds, the gain of a task counting for half a nat at most, either way. Options are varied one at
-a time from the default; a change must gain 0.005 to be made, so that the simpler stands among equals.
+The rule. The data sets of ``experiments tables`` are put in alphabetical order; those at odd
+places choose, those at even places are looked at once, with the options chosen. A choice is made
+by the mean over tasks of the gain in log density per value over ridge regression, in one division
+into five folds, the gain of a task counting for half a nat at most, either way. Options are varied
+one at a time from the default; a change must gain 0.005 to be made, so that the simpler stands
+among equals.
 """
 
 from typing import Any

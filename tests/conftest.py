@@ -38,10 +38,6 @@ from threadpoolctl import threadpool_limits  # noqa: E402
 
 import manyviews  # noqa: E402, F401
 
-# Most of what tests wait for is the compiler, and most of its work is to save microseconds; small
-# programs are kept, too, for the other process and for when there are too many (below).
-jax.config.update("jax_disable_most_optimizations", True)
-jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 # One thread for each of the processes that tests run in: two of each would wait for each other.
 threadpool_limits(1)
 settings.register_profile("manyviews", deadline=None, database=None)
