@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .exponential import exponential
+from .fused_choice import chosen_tile
 
 BLOCK_ENTRIES = 650_000  # exponents alive at once on a CPU: about 5 MB of float64
 GPU_BLOCK_ENTRIES = 100_000_000
@@ -27,6 +28,11 @@ def weighted_exp_sum(
     """
     W = jax.lax.stop_gradient(W)
     n_rows, n_columns = A.shape[0], B.shape[1]
+    tile = chosen_tile(n_rows, A.shape[1], n_columns, W.shape[0], A.dtype.name)
+    if tile is not None:
+        from .fused import fused_exp_sum  # imports Pallas, which takes a while
+
+        return fused_exp_sum(tile, A, B, W)
     budget = BLOCK_ENTRIES if jax.default_backend() == "cpu" else GPU_BLOCK_ENTRIES
     block = max(16, budget // max(n_columns, 1))
     if n_rows <= block:
