@@ -56,7 +56,8 @@ class Tile(NamedTuple):
     interpret: bool = False
 
 
-TILES = {"float64": Tile(64, 64, 4, 2), "float32": Tile(64, 64, 4, 2, "tf32x3")}
+# the fastest on an H200 (benchmarks/results/gpu_h200.json)
+TILES = {"float64": Tile(128, 32, 8, 2), "float32": Tile(128, 64, 4, 2, "tf32x3")}
 
 
 class Choice(NamedTuple):
