@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..devices import mesh_in_use, sum_over_devices
 from .exponential import exponential
 from .fused_choice import chosen_tile
 
@@ -27,6 +28,18 @@ def weighted_exp_sum(
     The weights say which rows count; they are data, and no gradient flows to them.
     """
     W = jax.lax.stop_gradient(W)
+    mesh = mesh_in_use()
+    if mesh is None:
+        return _sum(A, B, W)
+    # neither a loop over blocks nor a kernel of ours can be divided by the compiler
+    added = -A.shape[0] % mesh.size
+    A, W = jnp.pad(A, ((0, added), (0, 0))), jnp.pad(W, ((0, 0), (0, added)))
+    return sum_over_devices(mesh, _sum, (0, None, 1))(A, B, W)
+
+
+def _sum(
+    A: Float[Array, "N F"], B: Float[Array, "F P"], W: Float[Array, "G N"]
+) -> Float[Array, "G P"]:
     n_rows, n_columns = A.shape[0], B.shape[1]
     tile = chosen_tile(n_rows, A.shape[1], n_columns, W.shape[0], A.dtype.name)
     if tile is not None:

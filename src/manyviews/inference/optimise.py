@@ -187,7 +187,8 @@ class Run:
 
     def begin(self, x: Any, rate: float) -> Descent:
         """A new descent from a point."""
-        return begin(negative_bound, x, self.objective.context, rate)
+        state = begin(negative_bound, x, self.objective.context, rate)
+        return self.objective.layout.placed(state)  # type: ignore[no-any-return]
 
     def advance(self, state: Descent, method: Method, turns: int) -> tuple[Descent, Any]:
         """One dispatch; its first is the compiler's."""

@@ -1,0 +1,121 @@
+"""The devices that share the rows of a fit.
+
+A fit with rows on several devices has one mesh with one axis. What has a row for every sample is
+cut along it, everything else is there on every device. The environment variable
+``MANYVIEWS_DEVICES`` says which devices take part:
+
+==========  ======================================================================================
+``auto``    all GPUs of this machine, for tables of many rows; one device otherwise (the default)
+``all``     all devices that JAX sees
+a number    so many of them
+==========  ======================================================================================
+
+Where JAX runs in several processes, all devices of all of them take part, always.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from . import _runtime  # noqa: F401
+from .errors import OptionError
+
+VARIABLE = "MANYVIEWS_DEVICES"
+AXIS = "rows"
+FEWEST_ROWS = 20_000  # below, one GPU is not busy
+
+_in_use: ContextVar[Mesh | None] = ContextVar("mesh", default=None)
+
+
+def row_mesh(n_rows: int) -> Mesh | None:
+    """The devices that are to share so many rows; None for one."""
+    devices = _devices(n_rows)
+    return Mesh(np.array(devices), (AXIS,)) if len(devices) > 1 else None
+
+
+def _devices(n_rows: int) -> list[jax.Device]:
+    everywhere = jax.devices()
+    if jax.process_count() > 1:
+        return everywhere
+    choice = os.environ.get(VARIABLE, "auto").lower() or "auto"
+    if choice == "auto":
+        many = jax.default_backend() == "gpu" and n_rows >= FEWEST_ROWS
+        return everywhere if many else everywhere[:1]
+    if choice == "all":
+        return everywhere
+    if not choice.isdecimal() or not 1 <= int(choice) <= len(everywhere):
+        raise OptionError(
+            f"{VARIABLE} must be 'auto', 'all' or a number from 1 to {len(everywhere)}, the number "
+            f"of devices that JAX sees; got {choice!r}"
+        )
+    return everywhere[: int(choice)]
+
+
+@contextmanager
+def rows_on(mesh: Mesh | None) -> Iterator[None]:
+    """While something is traced in here, its large sums over rows are shared by the mesh."""
+    token = _in_use.set(mesh)
+    try:
+        yield
+    finally:
+        _in_use.reset(token)
+
+
+def mesh_in_use() -> Mesh | None:
+    """The mesh of what is being traced."""
+    return _in_use.get()
+
+
+def sum_over_devices(
+    mesh: Mesh, function: Callable[..., jax.Array], by_row: tuple[int | None, ...]
+) -> Callable[..., jax.Array]:
+    """A function that is a sum over rows, computed from the rows of each device and added up.
+
+    Parameters
+    ----------
+    by_row
+        For every argument, the axis that counts rows; None for one that has none.
+    """
+
+    def own(*arguments: jax.Array) -> jax.Array:
+        with rows_on(None):
+            return function(*arguments)[None]
+
+    parts = jax.shard_map(
+        own,
+        mesh=mesh,
+        in_specs=tuple(spec(axis) for axis in by_row),
+        out_specs=spec(0),
+        check_vma=False,
+    )
+    return lambda *arguments: parts(*arguments).sum(axis=0)
+
+
+def spec(axis: int | None) -> PartitionSpec:
+    """Cut along an axis; not at all with None."""
+    return PartitionSpec() if axis is None else PartitionSpec(*(None,) * axis, AXIS)
+
+
+def place(array: Any, mesh: Mesh, axis: int | None) -> jax.Array:
+    """An array on the devices of a mesh, cut along an axis or whole on all of them."""
+    sharding = NamedSharding(mesh, spec(axis))
+    if jax.process_count() == 1 or getattr(array, "sharding", None) == sharding:
+        return jax.device_put(array, sharding)
+    here = fetched(array)
+    return jax.make_array_from_callback(here.shape, sharding, lambda part: here[part])
+
+
+def fetched(array: Any) -> np.ndarray:
+    """The whole of an array on the host, wherever its parts are."""
+    if isinstance(array, jax.Array) and not (
+        array.is_fully_addressable or array.is_fully_replicated
+    ):
+        whole = NamedSharding(array.sharding.mesh, PartitionSpec())  # type: ignore[attr-defined]
+        array = jax.jit(lambda a: a, out_shardings=whole)(array)
+    return np.asarray(array)
