@@ -13,7 +13,7 @@ from manyviews.shells import TableModel, ViewsModel
 SOURCE = Path(manyviews.__file__).parent
 ORDER = [
     {"errors", "_runtime"},
-    {"_optional", "devices", "options"},
+    {"_optional", "devices", "options", "processes"},
     {"io"},
     {"data"},
     {"parameters", "linalg"},

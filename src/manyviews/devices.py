@@ -102,6 +102,15 @@ def spec(axis: int | None) -> PartitionSpec:
     return PartitionSpec() if axis is None else PartitionSpec(*(None,) * axis, AXIS)
 
 
+def agreed(number: int) -> int:
+    """What the first of several processes says: programs that they run together must be alike."""
+    if jax.process_count() == 1:
+        return number
+    from jax.experimental import multihost_utils
+
+    return int(multihost_utils.broadcast_one_to_all(np.int32(number)))
+
+
 def place(array: Any, mesh: Mesh, axis: int | None) -> jax.Array:
     """An array on the devices of a mesh, cut along an axis or whole on all of them."""
     sharding = NamedSharding(mesh, spec(axis))

@@ -26,9 +26,7 @@ def problem(missing):
     if missing:
         tables[0][rng.random(tables[0].shape) < 0.2] = np.nan
         tables[1][:5] = np.nan
-    views = tuple(
-        CollapsedGP(RBF(1.0, np.full(Q, 1.5)), X[:M] + 0.1, 0.1, 1e-6) for _ in tables
-    )
+    views = tuple(CollapsedGP(RBF(1.0, np.full(Q, 1.5)), X[:M] + 0.1, 0.1, 1e-6) for _ in tables)
     treatments = ("shared", "exact") if missing else ("exact", "exact")
     outputs = tuple(make_outputs(Y, how) for Y, how in zip(tables, treatments, strict=True))
     return Model(StandardNormal(X + 0.1, np.full((N, Q), 0.3)), views), outputs

@@ -14,6 +14,7 @@ import optax
 from jaxtyping import Array, PRNGKeyArray
 
 from .._runtime import single_threaded_blas
+from ..devices import agreed
 from ..errors import ConvergenceWarning, FactorisationError
 from ..mappings import Outputs
 from .bound import Model
@@ -201,7 +202,7 @@ class Run:
             self.first_seconds = seconds
         elif done:
             pace = max(seconds / done, 1e-6)
-            self.turns = int(np.clip(LOOK / pace, 1, STRETCH))
+            self.turns = agreed(int(np.clip(LOOK / pace, 1, STRETCH)))
         self.n_evaluations += done
         return state, seen
 
