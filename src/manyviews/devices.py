@@ -33,28 +33,36 @@ FEWEST_ROWS = 20_000  # below, one GPU is not busy
 _in_use: ContextVar[Mesh | None] = ContextVar("mesh", default=None)
 
 
-def row_mesh(n_rows: int) -> Mesh | None:
-    """The devices that are to share so many rows; None for one."""
-    devices = _devices(n_rows)
+def row_mesh(n_rows: int, fewest: int = FEWEST_ROWS, everywhere: bool = True) -> Mesh | None:
+    """The devices that are to share so many rows; None for one.
+
+    Parameters
+    ----------
+    fewest
+        Rows that are shared without being asked for.
+    everywhere
+        Whether the rows are those of all processes. Otherwise each has rows of its own.
+    """
+    devices = _devices(n_rows, fewest, everywhere)
     return Mesh(np.array(devices), (AXIS,)) if len(devices) > 1 else None
 
 
-def _devices(n_rows: int) -> list[jax.Device]:
-    everywhere = jax.devices()
-    if jax.process_count() > 1:
-        return everywhere
+def _devices(n_rows: int, fewest: int, everywhere: bool) -> list[jax.Device]:
+    if everywhere and jax.process_count() > 1:
+        return jax.devices()
+    here = jax.local_devices()
     choice = os.environ.get(VARIABLE, "auto").lower() or "auto"
     if choice == "auto":
-        many = jax.default_backend() == "gpu" and n_rows >= FEWEST_ROWS
-        return everywhere if many else everywhere[:1]
+        many = jax.default_backend() == "gpu" and n_rows >= fewest
+        return here if many else here[:1]
     if choice == "all":
-        return everywhere
-    if not choice.isdecimal() or not 1 <= int(choice) <= len(everywhere):
+        return here
+    if not choice.isdecimal() or not 1 <= int(choice) <= len(here):
         raise OptionError(
-            f"{VARIABLE} must be 'auto', 'all' or a number from 1 to {len(everywhere)}, the number "
+            f"{VARIABLE} must be 'auto', 'all' or a number from 1 to {len(here)}, the number "
             f"of devices that JAX sees; got {choice!r}"
         )
-    return everywhere[: int(choice)]
+    return here[: int(choice)]
 
 
 @contextmanager

@@ -21,11 +21,8 @@ from jaxtyping import Float
 
 from .errors import OptionError
 
-COORDINATOR, COUNT, PLACE = (
-    "MANYVIEWS_COORDINATOR",
-    "MANYVIEWS_PROCESSES",
-    "MANYVIEWS_PROCESS",
-)
+COORDINATOR, COUNT = "MANYVIEWS_COORDINATOR", "MANYVIEWS_PROCESSES"
+PLACE = "MANYVIEWS_PROCESS"
 LAUNCHERS = ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE")  # tell how many were started together
 PATIENCE = 30  # seconds of silence after which a process counts as dead
 

@@ -16,7 +16,10 @@ warning says why. The environment variable ``MANYVIEWS_FUSED`` decides otherwise
 
 import os
 import warnings
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import NamedTuple
 
@@ -67,13 +70,26 @@ class Choice(NamedTuple):
     reason: str
 
 
+_noted: ContextVar[list[bool] | None] = ContextVar("noted", default=None)
+
+
 def chosen_tile(
     n_rows: int, n_features: int, n_pairs: int, n_groups: int, dtype: str
 ) -> Tile | None:
     """How the kernel is to compute a sum of this shape; None for the plain code."""
-    mode = fused_mode()
-    if mode == "off" or (mode != "interpret" and jax.default_backend() == "cpu" and mode != "on"):
+    tile = _chosen_tile(n_rows, n_features, n_pairs, n_groups, dtype)
+    noted = _noted.get()
+    if noted is not None:
+        noted.append(tile is not None)
+    return tile
+
+
+def _chosen_tile(
+    n_rows: int, n_features: int, n_pairs: int, n_groups: int, dtype: str
+) -> Tile | None:
+    if not may_be_fused():
         return None
+    mode = fused_mode()
     if n_groups * (n_features + 1) > LARGEST_SIDE or dtype not in TILES:
         return None
     if mode == "interpret":
@@ -87,6 +103,23 @@ def chosen_tile(
             f"Unset {VARIABLE}, or set it to 'auto' or 'off'."
         )
     return TILES[dtype] if choice.fused else None
+
+
+@contextmanager
+def noting_fused() -> Iterator[list[bool]]:
+    """What is chosen for each sum that is traced in here: the kernel, or the plain code."""
+    noted: list[bool] = []
+    token = _noted.set(noted)
+    try:
+        yield noted
+    finally:
+        _noted.reset(token)
+
+
+def may_be_fused() -> bool:
+    """Whether the kernel can be used at all, as far as is known without trying it."""
+    mode = fused_mode()
+    return mode in {"on", "interpret"} or (mode == "auto" and jax.default_backend() == "gpu")
 
 
 def fused_mode() -> str:

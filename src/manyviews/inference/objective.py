@@ -12,6 +12,7 @@ from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..devices import rows_on
+from ..expectations.fused_choice import may_be_fused, noting_fused
 from ..mappings import Outputs
 from ..parameters import matches, named_parameters, split_free
 from .bound import Bound, Model, evidence_bound
@@ -118,6 +119,19 @@ class Objective:
     def outputs(self) -> tuple[Outputs, ...]:
         """The data."""
         return self.context.outputs
+
+    @property
+    def n_devices(self) -> int:
+        """Devices that share the rows."""
+        return 1 if self.layout.mesh is None else self.layout.mesh.size
+
+    def fused(self) -> bool:
+        """Whether the kernel for GPUs computes any of the sums."""
+        if not may_be_fused():
+            return False
+        with noting_fused() as noted:
+            jax.eval_shape(lambda: negative_bound(self.free, self.context)[0])
+        return any(noted)
 
     def __call__(self, vector: Vector) -> tuple[float, Vector]:
         """Minus the bound and its gradient at a flat vector."""

@@ -104,6 +104,7 @@ def optimise(
                 "parameters"
             )
         best.report(info)
+        info.n_devices, info.fused = best.objective.n_devices, best.objective.fused()
     info.seconds = time.perf_counter() - began
     if info.interrupted:
         warnings.warn(
