@@ -111,12 +111,12 @@ def spec(axis: int | None) -> PartitionSpec:
 
 
 def agreed(number: int) -> int:
-    """What the first of several processes says: programs that they run together must be alike."""
+    """The largest of what several processes say: they have to run the same programs in turn."""
     if jax.process_count() == 1:
         return number
     from jax.experimental import multihost_utils
 
-    return int(multihost_utils.broadcast_one_to_all(np.int32(number)))
+    return int(np.max(multihost_utils.process_allgather(np.int32(number))))
 
 
 def place(array: Any, mesh: Mesh, axis: int | None) -> jax.Array:

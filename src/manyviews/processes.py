@@ -13,6 +13,8 @@ All devices of all processes then share the rows, and every process ends with th
 """
 
 import os
+from functools import partial
+from inspect import signature
 from typing import Any
 
 import jax
@@ -60,9 +62,10 @@ def join_processes(
             f"and {PLACE}), all of them; got {', '.join(f'{k}={v}' for k, v in given.items())}"
         )
     if all(known) or launched > 1:
-        jax.distributed.initialize(
-            **(given if all(known) else {}), heartbeat_timeout_seconds=PATIENCE
-        )
+        initialize = jax.distributed.initialize
+        if "heartbeat_timeout_seconds" in signature(initialize).parameters:  # newer versions
+            initialize = partial(initialize, heartbeat_timeout_seconds=PATIENCE)
+        initialize(**(given if all(known) else {}))
     return jax.process_index()
 
 

@@ -9,12 +9,14 @@ import jax
 import numpy as np
 
 from manyviews.inference.bound import Model
+from manyviews.inference.new_points import infer_new_points
 from manyviews.inference.objective import Objective
 from manyviews.inference.optimise import optimise
 from manyviews.inference.search import Stage
 from manyviews.kernels import RBF
 from manyviews.latent import StandardNormal, Temporal, make_sequences
 from manyviews.mappings import CollapsedGP, make_outputs
+from manyviews.mappings.base import condition
 
 N, M, Q = 42, 5, 2  # 42 rows are no multiple of four
 
@@ -54,10 +56,21 @@ def fit():
     return [float(info.bound_trace[-1]), np.asarray(end.latent.mean.value).tolist()]
 
 
+def new_rows():
+    model, outputs = problem("exact")
+    q = model.latent.infer().marginals
+    posterior = condition(model.views[0], q, outputs[0])
+    Y = np.asarray(outputs[0].filled[:6]) + 0.1
+    Y[0, 1] = np.nan
+    starts = np.tile(np.arange(3), (6, 1))
+    found = infer_new_points(model.latent.prior(6), q, (posterior,), (Y,), starts, tolerance=1e-9)
+    return [found.bound.tolist(), np.asarray(found.q.mean).tolist()]
+
+
 def main():
     assert len(jax.devices()) == 4
     tasks = {kind: partial(bound_and_gradient, kind) for kind in ("exact", "shared", "paths")}
-    tasks["fit"] = fit
+    tasks |= {"fit": fit, "new_rows": new_rows}
     chosen = sys.argv[1:] or list(tasks)
     print(json.dumps({name: [on(k, tasks[name]) for k in (1, "all")] for name in chosen}))
 

@@ -65,6 +65,12 @@ def test_a_fit_on_four_devices_is_the_one_on_one(both):
     np.testing.assert_allclose(other, means, atol=1e-7)
 
 
+def test_nor_do_new_rows_depend_on_it(both):
+    (one, means), (four, other) = both["new_rows"]
+    np.testing.assert_allclose(four, one, rtol=1e-9)
+    np.testing.assert_allclose(other, means, atol=1e-6)
+
+
 def test_two_processes_fit_one_model_with_the_rows_of_both():
     with socket.socket() as free:
         free.bind(("localhost", 0))

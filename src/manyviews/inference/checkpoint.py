@@ -14,6 +14,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from ..devices import agreed
 from ..errors import CheckpointMismatchError, FileFormatError
 from .objective import Vector
 
@@ -58,7 +59,7 @@ class Checkpoint:
 
     def maybe_write(self, restart: int, stage: int, vector: Callable[[], Vector]) -> None:
         """Write if the last time is long enough ago."""
-        if time.monotonic() - self._written >= self.every_seconds:
+        if agreed(time.monotonic() - self._written >= self.every_seconds):
             self.write(restart, stage, vector())
 
     def write(self, restart: int, stage: int, vector: Vector) -> None:

@@ -116,7 +116,7 @@ def _infer(
     data = (prior, evidences, starting)
     arrays, static = eqx.partition(data, eqx.is_array)
     one_more = jnp.zeros(n_rows + 1, int)
-    longer = jax.eval_shape(
+    longer = eqx.filter_eval_shape(
         lambda: (prior[one_more], tuple(e.take(one_more) for e in evidences), starting[one_more])
     )
     by_row = jax.tree.map(
