@@ -50,7 +50,7 @@ def join_processes(
         return jax.process_index()
     coordinator = coordinator or os.environ.get(COORDINATOR)
     launched = max(_count(name) or 1 for name in LAUNCHERS)
-    given = {
+    given: dict[str, Any] = {
         "coordinator_address": coordinator,
         "num_processes": _count(COUNT) if n_processes is None else n_processes,
         "process_id": _count(PLACE) if process is None else process,

@@ -110,8 +110,8 @@ class Objective:
         self.whole = Packing.of(split_free(model)[0])
         free, fixed = split_free(self.layout.padded(model))
         packing = Packing.of(free, self.layout.apart(free))
-        places = self.layout.placed((fixed, self.layout.with_rows(outputs)))
-        self.context = Context(packing, *places, self.layout.mesh)
+        held, data = self.layout.placed((fixed, self.layout.with_rows(outputs)))
+        self.context = Context(packing, held, data, self.layout.mesh)
         self.free = self.layout.placed(packing.pack(free))
         self.start = self.flat(self.free)
 
