@@ -28,10 +28,10 @@ PARTS = {  # module, and seconds that it may take
     "sums": ("gpu_sum", 150),
     "evaluation": ("gpu_evaluation", 170),
     "start": ("gpu_fit", 60),
-    "fit_small": ("gpu_fit", 120),
-    "fit_middle": ("gpu_fit", 200),
-    "fit_large": ("gpu_fit", 300),
-    "gpytorch": ("gpu_gpytorch", 300),
+    "fit_small": ("gpu_fit", 90),
+    "fit_middle": ("gpu_fit", 120),
+    "fit_large": ("gpu_fit", 200),
+    "gpytorch": ("gpu_gpytorch", 220),
 }
 MARK = "ROW "
 
