@@ -1,6 +1,7 @@
 """The GPU kernel, step by step on the CPU: against plain formulas and the plain code."""
 
 from contextlib import nullcontext
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -9,8 +10,15 @@ import pytest
 
 from manyviews.errors import OptionError
 from manyviews.expectations import exp_sum, fused_choice
-from manyviews.expectations.fused import fused_exp_sum
-from manyviews.expectations.fused_choice import VARIABLE, Tile, chosen_tile, self_test
+from manyviews.expectations.fused import fused_exp_sum, fused_row_sums
+from manyviews.expectations.fused_choice import (
+    VARIABLE,
+    Tile,
+    chosen_tile,
+    may_be_fused,
+    noting_fused,
+    self_test,
+)
 from manyviews.expectations.gpu_kernel import exp_products
 
 TILE = Tile(32, 16, 4, 2, interpret=True)
@@ -45,6 +53,28 @@ def test_the_fused_sum_and_its_gradients_are_those_of_the_plain_code(n_groups, p
     np.testing.assert_allclose(
         fused_exp_sum(TILE, A, B, W), W @ np.exp(A @ B), rtol=1e-12
     )  # without a gradient
+
+
+def test_the_fused_sum_of_every_row_and_its_gradients_are_those_of_the_plain_code(problem, rng):
+    A, B, _ = problem
+    v, g = jnp.asarray(rng.standard_normal(B.shape[1])), rng.standard_normal(A.shape[0])
+
+    def total(function, *arguments):
+        return jnp.sum(g * function(*arguments))
+
+    plain = jax.value_and_grad(total, (1, 2, 3))(lambda A, B, v: jnp.exp(A @ B) @ v, A, B, v)
+    fused = jax.value_and_grad(total, (1, 2, 3))(partial(fused_row_sums, TILE), A, B, v)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10), fused, plain)
+
+
+def test_what_is_chosen_is_noted(monkeypatch, problem):
+    A, B, W = problem
+    for mode, fused in (("interpret", True), ("off", False)):
+        monkeypatch.setenv(VARIABLE, mode)
+        with noting_fused() as noted:
+            jax.eval_shape(exp_sum.weighted_exp_sum, A, B, W)
+        assert noted == [fused]
+        assert may_be_fused() is fused
 
 
 def test_the_environment_decides_and_stacked_views_are_served(monkeypatch, problem):

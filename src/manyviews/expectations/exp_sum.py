@@ -53,6 +53,18 @@ def _sum(
     return _blocked_sum(block, A, B, W)
 
 
+def row_exp_sums(
+    A: Float[Array, "N F"], B: Float[Array, "F P"], v: Float[Array, " P"]
+) -> Float[Array, " N"]:
+    """Return Σ_p v_p exp(Σ_f A_nf B_fp) for every row n."""
+    tile = chosen_tile(A.shape[0], A.shape[1], B.shape[1], 1, A.dtype.name)
+    if tile is None:
+        return jnp.exp(A @ B) @ v
+    from .fused import fused_row_sums
+
+    return fused_row_sums(tile, A, B, v)
+
+
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def _blocked_sum(
     block: int, A: Float[Array, "N F"], B: Float[Array, "F P"], W: Float[Array, "G N"]
