@@ -19,7 +19,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import ArrayLike, Float
 
 from .errors import OptionError
 
@@ -69,7 +69,7 @@ def join_processes(
     return jax.process_index()
 
 
-def gather_rows(own: Float[Any, "n D"]) -> Float[np.ndarray, "N D"]:
+def gather_rows(own: ArrayLike) -> Float[np.ndarray, "N D"]:
     """The rows of all processes, in the order of the processes, for each of them.
 
     Every process hands over an array of its own rows, NaN where a value is missing. All have as

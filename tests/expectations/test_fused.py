@@ -72,7 +72,7 @@ def test_what_is_chosen_is_noted(monkeypatch, problem):
     for mode, fused in (("interpret", True), ("off", False)):
         monkeypatch.setenv(VARIABLE, mode)
         with noting_fused() as noted:
-            jax.eval_shape(exp_sum.weighted_exp_sum, A, B, W)
+            jax.eval_shape(lambda: exp_sum.weighted_exp_sum(A, B, W))
         assert noted == [fused]
         assert may_be_fused() is fused
 
