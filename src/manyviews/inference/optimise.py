@@ -268,8 +268,10 @@ class _Stage:
         run.trace += (-values).tolist()
         run.signals += list(signals)
         self.lowest = min(self.lowest, values.min(initial=np.inf))
-        if watch.progress is not None:
+        norm = np.nan
+        if watch.progress is not None or jax.process_count() > 1:  # all processes compute alike
             norm = float(optax.tree.norm(state.gradient))
+        if watch.progress is not None:
             for value, signal in zip(values, signals, strict=True):
                 watch.progress.update(self.restart, self.index, -float(value), norm, signal)
         if watch.checkpoint is not None:
