@@ -9,8 +9,9 @@ or hands over rows of its own to :func:`gather_rows`, and then fits as usual::
     join_processes()
     model = manyviews.BayesianGPLVM().fit(gather_rows(own_rows))
 
-All devices of all processes then share the rows, and every process ends with the same model. Options
-of the model, ``verbose`` apart, have to be the same everywhere, and so has the order of fits.
+All devices of all processes then share the rows, and every process ends with the same model. The
+options of the model, ``verbose`` apart, have to be the same everywhere, and so has the order of
+fits.
 """
 
 import os
