@@ -4,8 +4,8 @@ import jax
 import numpy as np
 import pytest
 
-from manyviews.devices import VARIABLE, row_mesh
-from manyviews.errors import OptionError
+from manyviews.devices import VARIABLE, row_mesh, together
+from manyviews.errors import OptionError, ProcessLostError
 from manyviews.processes import COORDINATOR, gather_rows, join_processes
 
 
@@ -20,6 +20,18 @@ def test_a_number_of_devices_that_is_not_there_is_refused(monkeypatch, choice):
     monkeypatch.setenv(VARIABLE, choice)
     with pytest.raises(OptionError, match=f"{VARIABLE} must be .* {len(jax.devices())}"):
         row_mesh(100)
+
+
+def test_a_failure_is_told_by_what_it_means(monkeypatch):
+    def fail():
+        with together():
+            raise jax.errors.JaxRuntimeError("Connection reset by peer")
+
+    with pytest.raises(jax.errors.JaxRuntimeError, match="^Connection"):
+        fail()
+    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    with pytest.raises(ProcessLostError, match="one of the 2 processes .* Connection reset"):
+        fail()
 
 
 def test_one_process_has_nothing_to_join(monkeypatch):

@@ -24,7 +24,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from . import _runtime  # noqa: F401
-from .errors import OptionError
+from .errors import OptionError, ProcessLostError
 
 VARIABLE = "MANYVIEWS_DEVICES"
 AXIS = "rows"
@@ -117,6 +117,22 @@ def agreed(number: int) -> int:
     from jax.experimental import multihost_utils
 
     return int(np.max(multihost_utils.process_allgather(np.int32(number))))
+
+
+@contextmanager
+def together() -> Iterator[None]:
+    """Say plainly what a failure of work that several processes do together means."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as failure:
+        if jax.process_count() == 1:
+            raise
+        raise ProcessLostError(
+            f"one of the {jax.process_count()} processes that fit this model together is gone, or "
+            f"a device has failed; this process, number {jax.process_index()}, ends too. JAX tells "
+            "which below. Start all processes again; with a checkpoint the fit goes on from there. "
+            f"({failure})"
+        ) from failure
 
 
 def place(array: Any, mesh: Mesh, axis: int | None) -> jax.Array:

@@ -14,7 +14,7 @@ import optax
 from jaxtyping import Array, PRNGKeyArray
 
 from .._runtime import single_threaded_blas
-from ..devices import agreed
+from ..devices import agreed, together
 from ..errors import ConvergenceWarning, FactorisationError
 from ..mappings import Outputs
 from .bound import Model
@@ -72,7 +72,7 @@ def optimise(
     n_stages = len(plan(0))
     last = n_stages - 1 if n_restarts > 1 and n_stages > 1 else n_stages
     info.restart_bounds = list(state.bounds)
-    with single_threaded_blas(), Interruption() as interruption:
+    with single_threaded_blas(), together(), Interruption() as interruption:
         watch = Watch(progress, checkpoint, interruption)
         if state.best is not None:
             best = Run(Objective(make_model(0), outputs), plan(0), tolerance)
