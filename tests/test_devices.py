@@ -27,10 +27,10 @@ def test_a_failure_is_told_by_what_it_means(monkeypatch):
         with together():
             raise jax.errors.JaxRuntimeError("Connection reset by peer")
 
-    with pytest.raises(jax.errors.JaxRuntimeError, match="^Connection"):
+    with pytest.raises(jax.errors.JaxRuntimeError, match="Connection reset"):
         fail()
     monkeypatch.setattr(jax, "process_count", lambda: 2)
-    with pytest.raises(ProcessLostError, match="one of the 2 processes .* Connection reset"):
+    with pytest.raises(ProcessLostError, match=r"one of the 2 processes .*Connection reset"):
         fail()
 
 
