@@ -14,7 +14,7 @@ SOURCE = Path(manyviews.__file__).parent
 ORDER = [
     {"errors"},
     {"_runtime"},
-    {"_optional", "options", "schema", "storage"},
+    {"_optional", "devices", "options", "processes", "schema", "storage"},
     {"escaping", "encoding"},
     {"io"},
     {"data"},

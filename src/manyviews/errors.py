@@ -13,6 +13,10 @@ class OptionError(ManyviewsError, ValueError):
     """An option has a value that cannot work with this model or this data."""
 
 
+class ProcessLostError(ManyviewsError, RuntimeError):
+    """One of several processes that fit a model together is gone."""
+
+
 class FactorisationError(ManyviewsError, ArithmeticError):
     """A covariance matrix stayed indefinite at the top of the jitter ladder."""
 

@@ -9,6 +9,7 @@ from manyviews.inference.initialise import (
     initial_kernel,
     initial_means,
     ppca_fill,
+    residual_share,
 )
 
 
@@ -78,3 +79,41 @@ def test_scaling_round_trip(rng):
         assert np.unique(scaling.scale).size == spreads
         expected = np.log(scaling.scale).sum() - np.log(scaling.scale[1])
         np.testing.assert_allclose(scaling.log_jacobian(Y)[2], expected)
+
+
+@pytest.fixture(scope="module")
+def tall():
+    rng = np.random.default_rng(1)
+    signal = rng.standard_normal((30_000, 3)) @ (np.array([[3.0], [2.0], [1.0]]) * np.eye(3, 7))
+    return signal + 0.1 * rng.standard_normal((30_000, 7))
+
+
+def test_a_tall_table_starts_where_a_short_one_would(tall, rng, monkeypatch):
+    def at_the_limit(rows):
+        monkeypatch.setattr("manyviews.inference.tall_tables.MANY_ROWS", rows)
+        holes = np.where(np.random.default_rng(2).uniform(size=tall.shape) < 0.1, np.nan, tall)
+        return (
+            initial_means(tall, 3, "pca", rng),
+            ppca_fill(holes, 3),
+            residual_share(tall, 3),
+        )
+
+    scores, filled, share = at_the_limit(10**6)
+    tall_scores, tall_filled, tall_share = at_the_limit(20_000)
+    same = np.sign(np.sum(scores * tall_scores, axis=0))
+    np.testing.assert_allclose(tall_scores * same, scores, atol=1e-9)
+    np.testing.assert_allclose(tall_filled, filled, atol=1e-9)
+    np.testing.assert_allclose(tall_share, share, rtol=1e-9)
+
+
+def test_kmeans_of_a_part_of_many_points_covers_all_as_well(tall, rng):
+    X = tall[:, :3]
+
+    def spread(Z):
+        return np.mean(np.min(np.sum((X[:, None] - Z) ** 2, axis=2), axis=1))
+
+    chosen = spread(inducing_inputs(X, 10, "kmeans", rng))
+    from sklearn.cluster import KMeans
+
+    everything = KMeans(10, n_init=1, max_iter=30, random_state=0).fit(X).cluster_centers_
+    assert chosen < 1.05 * spread(everything)

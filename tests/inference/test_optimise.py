@@ -124,6 +124,12 @@ def test_lbfgs_gets_through_rounding_noise():
     assert 2e-4 < float(evaluate(noisy, end.x, None, 1 + PROBES).noise) < 1e-2
 
 
+def test_it_descends_in_single_precision_too():
+    end = descend(rosenbrock, jnp.full(4, -1.0, jnp.float32), None, 200, -1.0)
+    assert end.x.dtype == end.value.dtype == jnp.float32
+    np.testing.assert_allclose(end.best, 1.0, atol=0.01)
+
+
 def test_lbfgs_backs_away_from_infinite_values():
     def walled(x, _):
         return jnp.where(x[0] < 0.5, jnp.inf, jnp.sum((x - 0.6) ** 2)), ()

@@ -167,6 +167,7 @@ def fit(
 ) -> None:
     """Fit a model to files and write a run folder: model, tables, report, options."""
     from .fitting import fit_run, folder_of
+    from .together import own_folder
 
     folder = folder_of(out, resume)
     if resume is not None and not folder.options.exists():
@@ -190,9 +191,10 @@ def fit(
         **_reading(index, sep, decimal, na_values, encoding),
         options={**chosen, **parse_assignments(set_ or [], "--set")},
     )  # fmt: skip
-    if resume is None:
-        folder.create(overwrite)
-    code = fit_run(run, folder, quiet=quiet, as_json=json, report=report)
+    with own_folder(folder, resume is not None, overwrite) as (own, place):
+        code = fit_run(
+            run, own, quiet=quiet or place > 0, as_json=json and not place, report=report
+        )
     if code:
         raise typer.Exit(code)
 

@@ -12,7 +12,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..devices import mesh_in_use, sum_over_devices
 from .exponential import exponential
+from .fused_choice import chosen_tile
 
 BLOCK_ENTRIES = 650_000  # exponents alive at once on a CPU: about 5 MB of float64
 GPU_BLOCK_ENTRIES = 100_000_000
@@ -26,12 +28,41 @@ def weighted_exp_sum(
     The weights say which rows count; they are data, and no gradient flows to them.
     """
     W = jax.lax.stop_gradient(W)
+    mesh = mesh_in_use()
+    if mesh is None:
+        return _sum(A, B, W)
+    # neither a loop over blocks nor a kernel of ours can be divided by the compiler
+    added = -A.shape[0] % mesh.size
+    A, W = jnp.pad(A, ((0, added), (0, 0))), jnp.pad(W, ((0, 0), (0, added)))
+    return sum_over_devices(mesh, _sum, (0, None, 1))(A, B, W)
+
+
+def _sum(
+    A: Float[Array, "N F"], B: Float[Array, "F P"], W: Float[Array, "G N"]
+) -> Float[Array, "G P"]:
     n_rows, n_columns = A.shape[0], B.shape[1]
+    tile = chosen_tile(n_rows, A.shape[1], n_columns, W.shape[0], A.dtype.name)
+    if tile is not None:
+        from .fused import fused_exp_sum  # imports Pallas, which takes a while
+
+        return fused_exp_sum(tile, A, B, W)
     budget = BLOCK_ENTRIES if jax.default_backend() == "cpu" else GPU_BLOCK_ENTRIES
     block = max(16, budget // max(n_columns, 1))
     if n_rows <= block:
         return W @ exponential(A @ B)
     return _blocked_sum(block, A, B, W)
+
+
+def row_exp_sums(
+    A: Float[Array, "N F"], B: Float[Array, "F P"], v: Float[Array, " P"]
+) -> Float[Array, " N"]:
+    """Return Σ_p v_p exp(Σ_f A_nf B_fp) for every row n."""
+    tile = chosen_tile(A.shape[0], A.shape[1], B.shape[1], 1, A.dtype.name)
+    if tile is None:
+        return jnp.exp(A @ B) @ v
+    from .fused import fused_row_sums
+
+    return fused_row_sums(tile, A, B, v)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..kernels import RBF
-from .exp_sum import weighted_exp_sum
+from .exp_sum import row_exp_sums, weighted_exp_sum
 from .gaussian import Gaussian
 from .table import register, register_cross, register_cross_rows, register_rows
 
@@ -47,8 +47,9 @@ def psi2_rows(
     w = kernel.weights(Z.shape[1])
     rows, columns, height = _pair_factors(kernel, Z[first], w, kernel, Z[second], w, q)
     packed = T[:, first, second] * jnp.where(first == second, 1.0, 2.0) * height
-    E = jnp.exp(rows @ columns)
-    return E @ packed[0] if T.shape[0] == 1 else jnp.sum(E * packed[which], axis=1)
+    if T.shape[0] == 1:
+        return row_exp_sums(rows, columns, packed[0])
+    return jnp.sum(jnp.exp(rows @ columns) * packed[which], axis=1)
 
 
 def cross_psi2(
@@ -80,8 +81,9 @@ def cross_psi2_rows(
     za, zb = jnp.repeat(Za, L, axis=0), jnp.tile(Zb, (M, 1))
     rows, columns, height = _pair_factors(a, za, a.weights(Q), b, zb, b.weights(Q), q)
     packed = T.reshape(T.shape[0], -1) * height
-    E = jnp.exp(rows @ columns)
-    return E @ packed[0] if T.shape[0] == 1 else jnp.sum(E * packed[which], axis=1)
+    if T.shape[0] == 1:
+        return row_exp_sums(rows, columns, packed[0])
+    return jnp.sum(jnp.exp(rows @ columns) * packed[which], axis=1)
 
 
 def _pair_factors(

@@ -17,6 +17,7 @@ import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from ..devices import agreed
 from ..errors import CheckpointMismatchError, CheckpointWarning, FileFormatError, FileWriteError
 from ..storage import digest, write_tensors
 from .locking import Lock
@@ -108,7 +109,7 @@ class Checkpoint:
 
     def is_due(self) -> bool:
         """Whether the last time is long enough ago."""
-        return time.monotonic() - self._written >= self.every_seconds
+        return agreed(time.monotonic() - self._written >= self.every_seconds)
 
     def write(self, restart: int, done: int, place: Place | None, run: Arrays) -> None:
         """Note how far a start has come: the stages behind it, and where it is in the next."""

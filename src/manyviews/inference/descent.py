@@ -216,13 +216,14 @@ def _turn(function: Function, context: Any, method: Method, state: Descent) -> D
     searching = ~method.adam & (state.turn > PROBES)
     probing = ~method.adam & (state.turn > 0) & (state.turn <= PROBES)
     along = jnp.where(searching, state.step, 0.0)
+    mask = jax.tree.map(lambda m, x: m.astype(x.dtype), method.mask, state.x)
     trial = jax.lax.cond(
         probing,
-        lambda: _nudged(state.x, method.mask, state.turn),
+        lambda: _nudged(state.x, mask, state.turn),
         lambda: jax.tree.map(lambda x, d: x + along * d, state.x, state.direction),
     )
     (value, kept), gradient = jax.value_and_grad(function, has_aux=True)(trial, context)
-    gradient = jax.tree.map(jnp.multiply, gradient, method.mask)
+    value, gradient = value.astype(state.value.dtype), jax.tree.map(jnp.multiply, gradient, mask)
     finite = jnp.isfinite(value) & jnp.all(
         jnp.stack([jnp.all(jnp.isfinite(g)) for g in jax.tree.leaves(gradient)])
     )

@@ -50,6 +50,10 @@ class FitInfo:
         normalised.
     converged, interrupted : bool
         Whether the convergence test was met; whether the user stopped the fit.
+    n_devices : int
+        Devices that shared the rows.
+    fused : bool
+        Whether a GPU kernel of our own computed the large sums, in float64.
     kinds : dict of str by view
         The kind of data that each view was taken for and, where that was left open, why.
     """
@@ -70,6 +74,8 @@ class FitInfo:
     restart_finished: list[bool] = field(default_factory=list)
     converged: bool = False
     interrupted: bool = False
+    n_devices: int = 1
+    fused: bool = False
     kinds: dict[str, str] = field(default_factory=dict)
 
     @classmethod

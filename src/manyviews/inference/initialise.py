@@ -12,11 +12,13 @@ from ..errors import DataError, OptionError
 from ..kernels import Kernel, kernel_from_name
 from ..mappings.outputs import gram_factor
 from ..parameters import Parameter, map_parameters
+from .tall_tables import MANY_ROWS, is_tall, tall_fill, tall_scores, tall_spectrum
 
 LatentInit = Literal["pca", "ppca", "random"]
 InducingInit = Literal["kmeans", "subset"]
 
 FILL_ROUNDS = 100
+POINTS_PER_CENTRE = 300  # that k-means sees at most
 CANONICAL_SHARE = 0.9  # of a view's variance that may take part in the correlations
 
 
@@ -139,6 +141,8 @@ def principal_scores(
 ) -> Float[np.ndarray, "N Q"]:
     """Scores of PCA, missing entries at their column's mean or at their PPCA expectation."""
     filled = ppca_fill(Y, n_components) if probabilistic else mean_filled(Y)
+    if is_tall(filled):
+        return tall_scores(filled, n_components)
     U, s, _ = np.linalg.svd(filled - filled.mean(axis=0), full_matrices=False)
     return U[:, :n_components] * s[:n_components]
 
@@ -152,6 +156,8 @@ def ppca_fill(Y: Float[np.ndarray, "N D"], n_components: int) -> Float[np.ndarra
     """
     missing = np.isnan(Y)
     filled = mean_filled(Y)
+    if is_tall(Y) and missing.any():
+        return tall_fill(Y, filled, n_components, FILL_ROUNDS)
     for _ in range(FILL_ROUNDS if missing.any() else 0):
         mean = filled.mean(axis=0)
         U, s, Vt = np.linalg.svd(filled - mean, full_matrices=False)
@@ -170,7 +176,10 @@ def residual_share(Y: Float[np.ndarray, "N D"], n_components: int) -> float:
     """Share of the variance that the leading principal components leave unexplained."""
     Y = compact_view(Y)
     filled = ppca_fill(Y[~np.isnan(Y).all(axis=1)], n_components)
-    squares = np.linalg.svd(filled - filled.mean(axis=0), compute_uv=False) ** 2
+    if is_tall(filled):
+        squares = tall_spectrum(filled)
+    else:
+        squares = np.linalg.svd(filled - filled.mean(axis=0), compute_uv=False) ** 2
     return float(squares[n_components:].sum() / squares.sum())
 
 
@@ -180,11 +189,18 @@ def inducing_inputs(
     init: InducingInit,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "M Q"]:
-    """Starting inducing inputs: centres of k-means, or a random subset, of the latent means."""
+    """Starting inducing inputs: centres of k-means, or a random subset, of the latent means.
+
+    Where there are more than 300 points for each centre, and more than 20,000, k-means sees a
+    random part of them, which moves the centres less than another seed would.
+    """
     if init == "subset" or n_inducing >= X.shape[0]:
         return X[rng.choice(X.shape[0], n_inducing, replace=False)]
     from sklearn.cluster import KMeans  # slow to import
 
+    n_seen = max(MANY_ROWS, POINTS_PER_CENTRE * n_inducing)
+    if n_seen < X.shape[0]:
+        X = X[rng.choice(X.shape[0], n_seen, replace=False)]
     seed = int(rng.integers(2**31))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # duplicate points give fewer clusters: harmless here

@@ -5,6 +5,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from ..devices import agreed
+
 
 class Interruption:
     """Keeps a first Ctrl-C until `check()`; a second one is raised at once."""
@@ -30,8 +32,8 @@ class Interruption:
             signal.signal(signal.SIGINT, self.usual)
 
     def check(self) -> None:
-        """Raise what was kept."""
-        if self.pending:
+        """Raise what was kept, by this process or another that fits the same model."""
+        if agreed(self.pending):
             self.pending = False
             raise KeyboardInterrupt
 

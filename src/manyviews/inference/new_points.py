@@ -6,15 +6,17 @@ optimised together in one compiled program, and the best end is kept.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, Int
 
 from .._runtime import single_threaded_blas
+from ..devices import row_mesh, spec
 from ..expectations import Gaussian
 from ..mappings import Posterior
 from ..mappings.rows import PreparedRows, row_evidence
@@ -25,6 +27,7 @@ Ends = tuple[int, int] | None  # of a slice, which Python cannot hash; None is e
 
 ROW_BUCKETS = (8, 64, 256, 1024)  # rows compiled for; fewer rows are padded
 CHEAP_ENTRIES = 100_000  # of one start: an evaluation of a millisecond
+LARGEST = ROW_BUCKETS[-1]
 
 
 class NewPoints(NamedTuple):
@@ -75,6 +78,7 @@ def infer_new_points(
     if n_optimised is None:
         n_optimised = 5 if any(np.isnan(Y).any() for Y in rows) else 2
     keep = min(n_optimised, starts.shape[1])
+    mesh = row_mesh(len(rows[0]), LARGEST, everywhere=False)
     means, variances, bounds = [], [], []
     buckets = _buckets(posteriors)
     train, prior = jax.device_get((train, prior))
@@ -85,7 +89,7 @@ def infer_new_points(
                 for p, Y, power in zip(posteriors, rows, powers, strict=True)
             )
             starting, known = train.rows(starts[padded]), prior.rows(padded)
-            q, bound = _infer(known, evidences, seen, starting, keep, iterations, tolerance)
+            q, bound = _infer(known, evidences, seen, starting, keep, iterations, tolerance, mesh)
             means.append(np.asarray(q.mean)[: here.size])
             variances.append(np.asarray(q.variance)[: here.size])
             bounds.append(np.asarray(bound)[: here.size])
@@ -109,6 +113,42 @@ def _ends(part: slice) -> Ends:
 
 @eqx.filter_jit
 def _infer(
+    prior: Gaussian,
+    evidences: tuple[PreparedRows, ...],
+    seen: tuple[Ends, ...],
+    starting: Gaussian,
+    keep: int,
+    iterations: int,
+    tolerance: float,
+    mesh: Mesh | None,
+) -> tuple[Gaussian, Float[Array, "N S"]]:
+    n_rows = starting.mean.shape[0]
+    if mesh is None or n_rows % mesh.size:
+        return _search(prior, evidences, seen, starting, keep, iterations, tolerance)
+    data = (prior, evidences, starting)
+    arrays, static = eqx.partition(data, eqx.is_array)
+    one_more = jnp.zeros(n_rows + 1, int)
+    longer = eqx.filter_eval_shape(
+        lambda: (prior[one_more], tuple(e.take(one_more) for e in evidences), starting[one_more])
+    )
+    by_row = jax.tree.map(
+        lambda a, b: spec(None if a.shape == b.shape else 0), arrays, eqx.filter(longer, _is_shape)
+    )
+
+    def own(arrays: Any) -> tuple[Gaussian, Array]:
+        prior, evidences, starting = eqx.combine(arrays, static)
+        return _search(prior, evidences, seen, starting, keep, iterations, tolerance)
+
+    return jax.shard_map(  # type: ignore[no-any-return]
+        own, mesh=mesh, in_specs=(by_row,), out_specs=spec(0), check_vma=False
+    )(arrays)
+
+
+def _is_shape(leaf: Any) -> bool:
+    return isinstance(leaf, jax.ShapeDtypeStruct)
+
+
+def _search(
     prior: Gaussian,
     evidences: tuple[PreparedRows, ...],
     seen: tuple[Ends, ...],

@@ -1,17 +1,22 @@
 """The bound as a function to be minimised, of a tree of free parameters or of one flat vector."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from ..devices import rows_on
+from ..expectations.fused_choice import may_be_fused, noting_fused
 from ..mappings import Outputs
 from ..parameters import matches, named_parameters, split_free
 from .bound import Bound, Model, evidence_bound
+from .layout import Layout
 
 Vector = Float[np.ndarray, " P"]
 Packed = tuple[Float[Array, "..."], ...]
@@ -25,28 +30,32 @@ class Packing(NamedTuple):
 
     structure: Any
     shapes: tuple[tuple[int, ...], ...]
+    apart: tuple[bool, ...]
 
     @classmethod
-    def of(cls, tree: Any) -> Self:
-        """That of a tree."""
+    def of(cls, tree: Any, apart: Sequence[bool] = ()) -> Self:
+        """That of a tree; some of its arrays stay as they are, however small."""
         leaves, structure = jax.tree_util.tree_flatten(tree)
-        return cls(structure, tuple(leaf.shape for leaf in leaves))
+        shapes = tuple(leaf.shape for leaf in leaves)
+        large = [math.prod(shape) > LARGE_LEAF for shape in shapes]
+        kept = apart or (False,) * len(large)
+        return cls(structure, shapes, tuple(a or b for a, b in zip(large, kept, strict=True)))
 
     def pack(self, tree: Any) -> Packed:
         """The small arrays of a tree as one vector, and then the large ones."""
-        pairs = list(zip(jax.tree_util.tree_leaves(tree), map(math.prod, self.shapes), strict=True))
-        small = [jnp.ravel(leaf) for leaf, size in pairs if size <= LARGE_LEAF]
-        large = [leaf for leaf, size in pairs if size > LARGE_LEAF]
+        pairs = list(zip(jax.tree_util.tree_leaves(tree), self.apart, strict=True))
+        small = [jnp.ravel(leaf) for leaf, apart in pairs if not apart]
+        large = [leaf for leaf, apart in pairs if apart]
         return jnp.concatenate(small) if small else jnp.zeros(0), *large
 
     def unpack(self, packed: Packed) -> Any:
         """The tree again."""
         vector, large, begin, leaves = packed[0], iter(packed[1:]), 0, []
-        for shape in self.shapes:
-            size = math.prod(shape)
-            if size > LARGE_LEAF:
+        for shape, apart in zip(self.shapes, self.apart, strict=True):
+            if apart:
                 leaves.append(next(large))
                 continue
+            size = math.prod(shape)
             leaves.append(vector[begin : begin + size].reshape(shape))
             begin += size
         return jax.tree_util.tree_unflatten(self.structure, leaves)
@@ -58,6 +67,8 @@ class Context(NamedTuple):
     packing: Packing
     fixed: Model
     outputs: tuple[Outputs, ...]
+    mesh: Mesh | None = None
+    """The devices that share the rows, if there are several."""
 
     def model(self, free: Packed) -> Model:
         """The whole model."""
@@ -66,7 +77,8 @@ class Context(NamedTuple):
 
 def negative_bound(free: Packed, context: Context) -> tuple[Float[Array, ""], Bound]:
     """Minus the bound of the free parameters, and its parts."""
-    bound = evidence_bound(context.model(free), context.outputs)
+    with rows_on(context.mesh):
+        bound = evidence_bound(context.model(free), context.outputs)
     return -bound.total, bound
 
 
@@ -85,7 +97,8 @@ def sampled_negative_bound(
             own = jax.random.fold_in(key, place)
             chosen = jax.random.choice(own, view.n_samplable(), (n_outputs,), replace=False)
             views[place], data[place] = view.some_outputs(outputs[place], chosen)
-    bound = evidence_bound(Model(model.latent, tuple(views)), tuple(data))
+    with rows_on(context.mesh):
+        bound = evidence_bound(Model(model.latent, tuple(views)), tuple(data))
     return bound.kl - jnp.sum(jnp.asarray(scales) * bound.views)
 
 
@@ -93,17 +106,34 @@ class Objective:
     """A model and its data: what is free, packed for an optimiser or as one flat vector."""
 
     def __init__(self, model: Model, outputs: tuple[Outputs, ...]):
-        named = named_parameters(model)
-        self.shapes = {name: p.raw.shape for name, p in named if p.free}
-        free, fixed = split_free(model)
-        self.context = Context(Packing.of(free), fixed, outputs)
-        self.free = _packed(self.context.packing, free)
+        self.layout = Layout.of(model, outputs)
+        self.whole = Packing.of(split_free(model)[0])
+        padded = self.layout.padded(model)
+        self.shapes = {name: p.raw.shape for name, p in named_parameters(padded) if p.free}
+        free, fixed = split_free(padded)
+        packing = Packing.of(free, self.layout.apart(free))
+        held, data = self.layout.placed((fixed, self.layout.with_rows(outputs)))
+        self.context = Context(packing, held, data, self.layout.mesh)
+        self.free = self.layout.placed(_packed(packing, free))
         self.start = self.flat(self.free)
 
     @property
     def outputs(self) -> tuple[Outputs, ...]:
         """The data."""
         return self.context.outputs
+
+    @property
+    def n_devices(self) -> int:
+        """Devices that share the rows."""
+        return 1 if self.layout.mesh is None else self.layout.mesh.size
+
+    def fused(self) -> bool:
+        """Whether the kernel for GPUs computes any of the sums."""
+        if not may_be_fused():
+            return False
+        with noting_fused() as noted:
+            jax.eval_shape(lambda: negative_bound(self.free, self.context)[0])
+        return any(noted)
 
     def __call__(self, vector: Vector) -> tuple[float, Vector]:
         """Minus the bound and its gradient at a flat vector."""
@@ -112,20 +142,29 @@ class Objective:
 
     def flat(self, free: Packed) -> Vector:
         """All free parameters in one vector on the host."""
+        if self.layout.mesh is not None:
+            free = self.whole.pack(self.layout.gathered(self.context.packing.unpack(free)))
         return np.concatenate([np.ravel(part) for part in free]).astype(np.float64)
 
     def packed(self, vector: Vector) -> Packed:
         """The free parameters of a flat vector."""
-        ends = np.cumsum([part.size for part in self.free])
-        pieces = np.split(vector, ends[:-1])
-        return tuple(
-            jnp.asarray(piece.reshape(part.shape))
-            for piece, part in zip(pieces, self.free, strict=True)
+        large = [
+            shape for shape, apart in zip(self.whole.shapes, self.whole.apart, strict=True) if apart
+        ]
+        sizes = [math.prod(shape) for shape in large]
+        shapes = [(len(vector) - sum(sizes),), *large]
+        pieces = np.split(vector, np.cumsum([shapes[0][0], *sizes])[:-1])
+        parts = tuple(
+            jnp.asarray(piece.reshape(shape)) for piece, shape in zip(pieces, shapes, strict=True)
         )
+        if self.layout.mesh is None:
+            return parts
+        tree = self.layout.padded(self.whole.unpack(parts))
+        return self.layout.placed(self.context.packing.pack(tree))  # type: ignore[no-any-return]
 
     def model(self, free: Packed) -> Model:
         """The model whose free parameters these are."""
-        return _model(self.context, free)
+        return self.layout.gathered(_model(self.context, free))
 
     def model_at(self, vector: Vector) -> Model:
         """The model whose free parameters are this vector."""
@@ -138,7 +177,8 @@ class Objective:
             for name, shape in self.shapes.items()
         ]
         packing = self.context.packing
-        return _packed(packing, jax.tree_util.tree_unflatten(packing.structure, flags))
+        packed = _packed(packing, jax.tree_util.tree_unflatten(packing.structure, flags))
+        return self.layout.placed(packed)  # type: ignore[no-any-return]
 
 
 # Compiled as wholes: one small program each in the place of one for every array.

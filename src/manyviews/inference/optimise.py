@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .._runtime import refuse_fork, single_threaded_blas
+from ..devices import together
 from ..errors import ConvergenceWarning, FactorisationError
 from ..mappings import Outputs
 from .bound import Model
@@ -55,7 +56,7 @@ def optimise(
     def start(restart: int) -> Run:
         return Run(Objective(make_model(restart), outputs), plan(restart), tolerance)
 
-    with single_threaded_blas(), Interruption() as interruption:
+    with single_threaded_blas(), together(), Interruption() as interruption:
         race = Race(start, plan, n_restarts, state)
         best = race.run(Watch(progress, checkpoint, interruption))
         race.report(info)
@@ -68,6 +69,7 @@ def optimise(
                 "parameters"
             )
         best.report(info)
+        info.n_devices, info.fused = best.objective.n_devices, best.objective.fused()
     info.seconds = time.perf_counter() - began
     if info.interrupted:
         warnings.warn(

@@ -10,6 +10,7 @@ import numpy as np
 import optax
 from jaxtyping import Float
 
+from ..devices import agreed
 from .bound import dimension_weights
 from .descent import PROBES, STRETCH, Descent, Method, begin, method_of, run
 from .diagnostics import FitInfo
@@ -77,7 +78,8 @@ class Run:
 
     def begin(self, x: Any, rate: float) -> Descent:
         """A new descent from a point."""
-        return begin(negative_bound, x, self.objective.context, rate)
+        state = begin(negative_bound, x, self.objective.context, rate)
+        return self.objective.layout.placed(state)  # type: ignore[no-any-return]
 
     def advance(self, state: Descent, method: Method, turns: int) -> tuple[Descent, Any]:
         """One dispatch; its first is the compiler's."""
@@ -90,7 +92,7 @@ class Run:
             self.first_seconds = seconds
         elif done:
             pace = max(seconds / done, 1e-6)
-            self.turns = int(np.clip(LOOK / pace, 1, STRETCH))
+            self.turns = agreed(int(np.clip(LOOK / pace, 1, STRETCH)))
         self.n_evaluations += done
         return state, seen
 

@@ -94,8 +94,10 @@ class StageRun:
         run.trace += (-values).tolist()
         run.signals += list(signals)
         self.place.lowest = min(self.place.lowest, float(values.min(initial=np.inf)))
-        if watch.progress is not None:
+        slope = np.nan
+        if watch.progress is not None or jax.process_count() > 1:  # all processes compute alike
             slope = float(norm(state.gradient))
+        if watch.progress is not None:
             for value, signal in zip(values, signals, strict=True):
                 watch.progress.update(self.restart, self.index, -float(value), slope, signal)
         if watch.checkpoint is not None and watch.checkpoint.is_due():

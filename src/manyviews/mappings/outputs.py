@@ -5,6 +5,7 @@ patterns are treated exactly (`PatternedOutputs`); many patterns share one
 posterior covariance (`ScatteredOutputs`), which is still a bound.
 """
 
+from dataclasses import replace
 from typing import Literal
 
 import equinox as eqx
@@ -41,6 +42,15 @@ class PatternedOutputs(eqx.Module):
         """Mean square of the (centred) observed values."""
         return float(self.sum_squares.sum()) / self.n_observed()
 
+    def with_empty_rows(self, n: int) -> "PatternedOutputs":
+        """With so many more rows at the end, of which nothing has been observed."""
+        return replace(
+            self,
+            filled=_below(self.filled, n),
+            factors=tuple(_below(factor, n) for factor in self.factors),
+            weights=_below(self.weights.T, n).T,
+        )
+
 
 class ScatteredOutputs(eqx.Module):
     """Outputs whose missing entries follow no few patterns."""
@@ -60,6 +70,16 @@ class ScatteredOutputs(eqx.Module):
     def variance(self) -> float:
         """Mean square of the (centred) observed values."""
         return float(self.sum_squares) / self.n_observed()
+
+    def with_empty_rows(self, n: int) -> "ScatteredOutputs":
+        """With so many more rows at the end, of which nothing has been observed."""
+        return replace(
+            self,
+            filled=_below(self.filled, n),
+            rough=_below(self.rough, n),
+            mask=_below(self.mask, n),
+            weights=_below(self.weights.T, n).T,
+        )
 
 
 GaussianOutputs = PatternedOutputs | ScatteredOutputs
@@ -94,6 +114,10 @@ def gram_factor(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N C"]:
         return Y
     values, vectors = np.linalg.eigh(Y @ Y.T)
     return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def _below(rows: Float[Array, "N D"], n: int) -> Float[Array, "L D"]:
+    return jnp.pad(rows, ((0, n), (0, 0)))
 
 
 def _scattered(

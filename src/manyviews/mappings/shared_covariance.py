@@ -50,7 +50,8 @@ def column_means(
     PT, C = _whitened_system(stats, outputs)
     identity = jnp.eye(C.shape[0], dtype=C.dtype)
     fixed = identity + beta * C
-    share = outputs.mask.mean()  # preconditioner: every column misses rows at random
+    # preconditioner: every column misses rows at random
+    share = outputs.weights[0].sum() / outputs.weights[1].sum()
     factor = jnp.linalg.cholesky(fixed + beta * share * (PT @ PT.T))
     inverse = cho_solve((factor, True), identity)
     system = _System(PT, fixed, inverse, outputs.mask, beta)
