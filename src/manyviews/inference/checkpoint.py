@@ -109,7 +109,7 @@ class Checkpoint:
 
     def is_due(self) -> bool:
         """Whether the last time is long enough ago."""
-        return agreed(time.monotonic() - self._written >= self.every_seconds)
+        return bool(agreed(time.monotonic() - self._written >= self.every_seconds))
 
     def write(self, restart: int, done: int, place: Place | None, run: Arrays) -> None:
         """Note how far a start has come: the stages behind it, and where it is in the next."""
