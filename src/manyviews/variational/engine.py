@@ -30,7 +30,13 @@ from ..mappings.rows import augmented_evidence
 from ..mappings.sensitivity import sensitivity
 from .cross_view import TREATMENTS, as_positions, fill_private
 from .importance import importance_density
-from .kind_answers import fill_kind, level_probabilities, share_of_deviance, value_quantiles
+from .kind_answers import (
+    fill_kind,
+    level_probabilities,
+    share_of_deviance,
+    value_densities,
+    value_quantiles,
+)
 from .prediction import draw, moments
 
 
@@ -258,6 +264,15 @@ class VariationalEngine(Engine):
         if not isinstance(posterior, StochasticPosterior) or q.weights is not None:
             return super().quantiles(view, q, probabilities, rng)
         return value_quantiles(posterior, self._seen(view, q), probabilities)
+
+    def value_densities(
+        self, view: int, q: Positions, table: Float[np.ndarray, "N E"]
+    ) -> Float[np.ndarray, "N D"] | None:
+        """Log density of every value of a view at positions; None if it follows from moments."""
+        posterior = self.posteriors[view]
+        if not isinstance(posterior, StochasticPosterior) or q.weights is not None:
+            return None
+        return value_densities(posterior, self._seen(view, q), table)
 
     def probabilities(self, view: int, q: Positions) -> Float[np.ndarray, "N D L"]:
         posterior = self.posteriors[view]

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy.stats import norm
 
 from ..data import Aligned
 from ..errors import OptionError
@@ -271,6 +272,28 @@ class MRD(ViewsModel):
         for scaling, table in zip(self.scalings_, new.scaled, strict=True):
             density = density - scaling.log_jacobian(table[:, : len(scaling.scale)])
         return density, error
+
+    def predict_log_density(
+        self, views: Any, target: str, *, times: Any = None, sequences: Any = None, **how: Any
+    ) -> Any:
+        """Log density of every value of a view, given the other views of its row.
+
+        In the units of the data; log probabilities of counts and levels; NaN where a value is
+        missing. What is known of the target takes no part in the prediction. The mean over values
+        that were held out compares models.
+        """
+        new = self._new(views, times, sequences)
+        (place,) = self._places(target)
+        scaling, table = self.scalings_[place], new.scaled[place]
+        hidden = [Y if k != place else np.full_like(Y, np.nan) for k, Y in enumerate(new.scaled)]
+        asked = NewSamples(new.found, hidden, new.when)
+        q, (adjust,) = self._asked(asked, [place], how)
+        found = self.engine_.value_densities(place, q, table)
+        if found is None:
+            values = scaling.undo(table[:, : len(scaling.scale)])
+            mean, std = self._moments(place, q, True, False, adjust)
+            found = norm.logpdf(values, mean, std)
+        return self._like(new.found, target, found)
 
     def _inference(self) -> dict[str, Any]:
         return {
