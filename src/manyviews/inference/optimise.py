@@ -16,6 +16,7 @@ from jaxtyping import Array, PRNGKeyArray
 from .._runtime import single_threaded_blas
 from ..errors import ConvergenceWarning, FactorisationError
 from ..mappings import Outputs
+from ..parameters import split_free
 from .bound import Model
 from .checkpoint import Checkpoint, State
 from .descent import CONVERGED, PROBES, RUNNING, STRETCH, Descent, Method, begin, method_of, run
@@ -23,6 +24,7 @@ from .diagnostics import FitInfo
 from .interruption import Interruption
 from .objective import Context, Objective, Vector, negative_bound, sampled_negative_bound
 from .search import Stage
+from .stochastic import Batches, stretches
 
 RESCUES, RESCUE_STEPS = 3, 30  # a stuck L-BFGS gets this many stretches of Adam to get away
 LOOK = 0.2  # seconds between two looks from outside
@@ -230,6 +232,8 @@ class _Stage:
         stage, x = self.stage, self.run.position
         if stage.n_outputs is not None:
             return self._on_random_outputs(x)
+        if stage.method == "natural":
+            return self._from_batches(x)
         if stage.method == "adam":
             return self._descend(x, True, stage.iterations, stage.step_size).best
         left = stage.iterations
@@ -274,6 +278,33 @@ class _Stage:
                 self.restart, self.index, lambda: run.objective.flat(run.best)
             )
         watch.interruption.check()
+
+    def _from_batches(self, x: Any) -> Any:
+        """Natural gradients and Adam from batches of rows; the end is kept, as the best so far."""
+        run, stage, watch = self.run, self.stage, self.watch
+        batches = Batches(stage.iterations, stage.n_rows, stage.step_size)
+        model, seed = run.objective.model(x), 1000 * self.restart + self.index
+        pack = run.objective.context.packing.pack
+        try:
+            for model, values in stretches(model, run.objective.outputs, batches, seed):
+                noise = np.array([float(view.noise_variance()) for view in model.views])
+                signal = run.variances / noise
+                run.trace += values.tolist()
+                run.signals += [signal] * len(values)
+                if watch.progress is not None:
+                    for value in values:
+                        watch.progress.update(self.restart, self.index, value, np.nan, signal)
+                if watch.checkpoint is not None:
+                    watch.checkpoint.maybe_write(
+                        self.restart,
+                        self.index,
+                        lambda now=model: run.objective.flat(pack(split_free(now)[0])),
+                    )
+                watch.interruption.check()
+        finally:  # an interrupted fit keeps what it has
+            end = pack(split_free(model)[0])
+            run.note(run.evaluated(end))
+        return end
 
     def _on_random_outputs(self, x: Any) -> Any:
         """Adam on random outputs; its end is kept if the whole bound is no worse there."""

@@ -9,6 +9,8 @@ from ..errors import OptionError
 from ..options import ARRAY, NONE, Options, check_options, count, instance_of, number, one_of
 
 NESTED = "search__"
+NATURAL_STEPS, NATURAL_STEP = 1000, 0.03
+POLISH = 100  # iterations over fixed nodes, after these
 
 
 @dataclass(frozen=True)
@@ -17,7 +19,9 @@ class Stage:
 
     Attributes
     ----------
-    method : {"lbfgs", "adam"}
+    method : {"lbfgs", "adam", "natural"}
+        ``"natural"`` is for models with views that are not Gaussian: from batches of rows and
+        fresh draws of x, natural-gradient steps for q(U) and Adam for all else.
     iterations : int
         The most iterations this stage may take.
     hold : tuple of str
@@ -28,13 +32,16 @@ class Stage:
         With Adam, draw so many outputs of every collaborative view anew for each step
         [McGPDS23, §4.1] in the place of all of them; the step size then falls to zero over the
         stage.
+    n_rows : int
+        With "natural", rows of a batch.
     """
 
-    method: Literal["lbfgs", "adam"]
+    method: Literal["lbfgs", "adam", "natural"]
     iterations: int
     hold: tuple[str, ...] = ()
     step_size: float = 0.05
     n_outputs: int | None = None
+    n_rows: int = 512
 
 
 def default_stages(max_iter: int, hold: bool = True) -> tuple[Stage, ...]:
@@ -50,6 +57,16 @@ def default_stages(max_iter: int, hold: bool = True) -> tuple[Stage, ...]:
         else Stage("lbfgs", min(300, max_iter))
     )
     return (settle, Stage("adam", min(500, max_iter)), Stage("lbfgs", max_iter))
+
+
+def stages_of_kinds(max_iter: int) -> tuple[Stage, ...]:
+    """Natural gradients from fresh draws of x, then L-BFGS on the bound over fixed ones.
+
+    Draws are cheap and wander; the smooth bound over many nodes of x is dear, and its optimum is
+    near by then.
+    """
+    steps, polish = min(NATURAL_STEPS, 2 * max_iter), min(POLISH, max_iter)
+    return (Stage("natural", steps, step_size=NATURAL_STEP), Stage("lbfgs", polish))
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from jaxtyping import Float
 from ..data import When
 from ..errors import OptionError
 from ..inference.driver import plan_fit
-from ..inference.search import Search, Stage
+from ..inference.search import Search, Stage, stages_of_kinds
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
-from ..mappings.observations import working_table
 from ..options import (
     ARRAY,
     BY_VIEW,
@@ -91,11 +90,14 @@ def fit_options(
     def own_plans(search: Search) -> tuple[tuple[Stage, ...], ...]:
         if stages is not None:
             return (stages,)
-        working = [working_table(Y, kind) for Y, kind in zip(scaled, kinds, strict=True)]
-        return default_plans(int(search.max_iter), working, n_components)
+        if of_kinds:
+            return (stages_of_kinds(int(search.max_iter)),)
+        return default_plans(int(search.max_iter), scaled, n_components)
 
     kinds = tuple(likelihoods) or (None,) * len(scaled)
-
+    of_kinds = any(kind is not None for kind in kinds)
+    if of_kinds:
+        n_restarts = 1
     return FitOptions(
         n_components=n_components,
         n_inducing=tuple(inducing_count(m, n_samples) for m in n_inducing),
