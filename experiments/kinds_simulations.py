@@ -1,10 +1,10 @@
 """Two views of any kind of data with one shared signal and one private signal each.
 
-Every column follows curved functions of the shared signal and of its view's own,
+Every column follows bent functions of the shared signal and of its view's own,
 
-    f_d = a_d g(s; φ_d) + b_d g(p; ψ_d),   g(x; φ) = (x + sin(1.5 x + φ)) / c,
+    f_d = a_d s + c_d (s² - 1)/√2 + b_d p + e_d (p² - 1)/√2,   a, b ~ N(0, 1),   c, e ~ N(0, 0.3²),
 
-of about unit variance together; values are drawn by NumPy, not by the library's likelihoods.
+of unit variance over a view; values are drawn by NumPy, not by the library's likelihoods.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,7 @@ from manyviews.likelihoods import Binomial, Censored, Likelihood, NegativeBinomi
 
 VIEWS = ("left", "right")
 N_ROWS, N_COLUMNS = 200, 20
+BEND = 0.3
 TRIALS = 20
 SIZE = 4.0  # of negative binomial counts
 NOISE = 0.4
@@ -159,7 +160,6 @@ def simulate(kind: str, seed: int, n_rows: int = N_ROWS, n_columns: int = N_COLU
 
 
 def _functions(rng: np.random.Generator, x: np.ndarray, n_columns: int) -> np.ndarray:
-    """Curved functions of one signal, N x D, a weight and a phase for every column."""
-    phase = rng.uniform(-np.pi, np.pi, size=n_columns)
-    curved = x[:, None] + np.sin(1.5 * x[:, None] + phase)
-    return rng.standard_normal(n_columns) * (curved - curved.mean(axis=0))
+    """Bent functions of one signal, N x D."""
+    slopes, bends = rng.standard_normal((2, n_columns))
+    return slopes * x[:, None] + BEND * bends * (x[:, None] ** 2 - 1.0) / np.sqrt(2.0)

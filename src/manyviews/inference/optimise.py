@@ -283,10 +283,10 @@ class _Stage:
         """Natural gradients and Adam from batches of rows; the end is kept, as the best so far."""
         run, stage, watch = self.run, self.stage, self.watch
         batches = Batches(stage.iterations, stage.n_rows, stage.step_size)
-        model, seed = run.objective.model(x), 1000 * self.restart + self.index
-        pack = run.objective.context.packing.pack
+        begun, seed = run.objective.model(x), 1000 * self.restart + self.index
+        model, pack = begun, run.objective.context.packing.pack
         try:
-            for model, values in stretches(model, run.objective.outputs, batches, seed):
+            for model, values in stretches(begun, run.objective.outputs, batches, seed):
                 noise = np.array([float(view.noise_variance()) for view in model.views])
                 signal = run.variances / noise
                 run.trace += values.tolist()

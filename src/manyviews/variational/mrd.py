@@ -53,10 +53,11 @@ class MRD(ViewsModel):
     n_local : int or dict by view, default=0
         Local processes of each view: with one or more, its columns mix several kernels by weights
         of their own [McGPDS23]; see :class:`~manyviews.McGPDS`.
-    init : {"concatenated", "separate", "canonical", "random"} or array, default="concatenated"
+    init : {"concatenated", "separate", "canonical", "factors", "random"} or array, optional
         Starting latent means: PPCA of all views side by side, or of each on its own, or
-        generalised canonical correlations (what the views share comes first), or random, or
-        given (samples x components).
+        generalised canonical correlations (what the views share comes first), or group factor
+        analysis (which starts the relevances, too), or random, or given (samples x components).
+        Default: ``"concatenated"``, or ``"factors"`` where a view is not Gaussian.
     scaling : {"column", "view", "none"} or dict by view, default="column"
         Divide each centred view by one number per column, by one for all, or not at all.
     noise_floor : float or dict by view, default=1e-6
@@ -135,7 +136,7 @@ class MRD(ViewsModel):
     _options = {
         **VIEWS,
         "missing": (MISSING,),
-        "init": (one_of("concatenated", "separate", "canonical", "random"), ARRAY),
+        "init": (one_of("concatenated", "separate", "canonical", "factors", "random"), ARRAY, NONE),
         "split_columns": (BOOLEAN,),
         "likelihood": (instance_of(str, Likelihood), BY_VIEW, NONE),
         "residual_link": (BOOLEAN,),
@@ -151,7 +152,7 @@ class MRD(ViewsModel):
         *,
         kernel: str | Kernel | dict[str, str | Kernel] = "rbf + linear",
         n_local: int | dict[str, int] = 0,
-        init: Any = "concatenated",
+        init: Any = None,
         scaling: str | dict[str, str] = "column",
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",

@@ -24,7 +24,7 @@ from ..options import (
     number,
     one_of,
 )
-from .fit import FitOptions, default_plans
+from .fit import FACTORS, FitOptions, default_plans
 
 DEFAULT_NOISE_FLOOR = 1e-6  # of a view's variance
 
@@ -103,7 +103,7 @@ def fit_options(
         n_inducing=tuple(inducing_count(m, n_samples) for m in n_inducing),
         kernels=tuple(kernels),
         noise_floors=tuple(float(floor) for floor in noise_floors),
-        init=model.init,
+        init=(FACTORS if of_kinds else "concatenated") if model.init is None else model.init,
         missing=missing,
         plan=plan_fit(model.search, own_plans, model.random_state, model.verbose, n_restarts),
         when=when,
