@@ -1,15 +1,13 @@
 """Losses of our models: with the likelihood that a view calls for, and as if it were Gaussian."""
 
-import time
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from manyviews import MRD
+from manyviews import MRD, Search
 from manyviews.likelihoods import (
     Bernoulli,
     Categorical,
@@ -48,11 +46,13 @@ def likelihood(problem: Problem) -> Likelihood:
     return makers[problem.task.form]()
 
 
-def ours(problem: Problem, hidden: np.ndarray) -> Answer:
+def ours(problem: Problem, hidden: np.ndarray, search: Search | None = None) -> Answer:
     """MRD with the right likelihood for the target; what is known is Gaussian as prepared."""
     target = problem.target
     beside = {} if problem.events is None else {EVENTS: problem.events}
-    model = MRD(likelihood={TARGET: likelihood(problem)}, random_state=0, signal_check="off")
+    model = MRD(
+        likelihood={TARGET: likelihood(problem)}, search=search, random_state=0, signal_check="off"
+    )
     if problem.task.split == "entries":
         _fit(model, {**problem.known, TARGET: np.where(hidden, np.nan, target)})
         place, engine = model.view_names_.index(TARGET), model.engine_
@@ -75,7 +75,7 @@ def ours(problem: Problem, hidden: np.ndarray) -> Answer:
     return -density[seen], inside
 
 
-def as_gaussian(problem: Problem, hidden: np.ndarray) -> Answer:
+def as_gaussian(problem: Problem, hidden: np.ndarray, search: Search | None = None) -> Answer:
     """MRD as if the target were Gaussian, on log1p of counts and the logarithm of times.
 
     Its predictive density is turned into what there is to predict: normalised over the levels,
@@ -83,7 +83,7 @@ def as_gaussian(problem: Problem, hidden: np.ndarray) -> Answer:
     """
     form, target = problem.task.form, problem.target
     change = {COUNTS: np.log1p, TOTAL: np.log1p, CENSORED: np.log}.get(form, np.asarray)
-    model = MRD(random_state=0, signal_check="off")
+    model = MRD(search=search, random_state=0, signal_check="off")
     if problem.task.split == "entries":
         _fit(model, {**problem.known, TARGET: np.where(hidden, np.nan, change(target))})
         mean, std = (part[TARGET] for part in model.impute(return_std=True))
@@ -150,9 +150,3 @@ def _of_counts(truth: np.ndarray, mean: np.ndarray, std: np.ndarray) -> np.ndarr
     a, b = (low - mean) / std, (np.log1p(truth + 0.5) - mean) / std
     a, b = np.where(a > 0, -b, a), np.where(a > 0, -a, b)  # the tail that is known better
     return -np.log(np.maximum(norm.cdf(b) - norm.cdf(a), LEAST_CHANCE))
-
-
-def timed(method: Callable[[Problem, np.ndarray], Any], problem: Problem, hidden: Any) -> Any:
-    """An answer, and the seconds that it took."""
-    began = time.perf_counter()
-    return method(problem, hidden), time.perf_counter() - began

@@ -12,6 +12,7 @@ from ..mappings.natural import settle
 from ..mappings.observations import split_table
 from .initialise import inducing_inputs, starting_kernel
 
+MOST_ROWS = 1000  # that q(U) settles on
 FIRST_VARIANCE = 0.1  # of q(x) while q(U) settles
 
 
@@ -40,4 +41,7 @@ def initial_stochastic(
         jitter=jitter,
     )
     q = Gaussian(jnp.asarray(means), jnp.full(means.shape, FIRST_VARIANCE))
+    if len(means) > MOST_ROWS:
+        some = jnp.asarray(np.sort(rng.choice(len(means), MOST_ROWS, replace=False)))
+        return settle(view, q[some], outputs.rows(some))
     return settle(view, q, outputs)

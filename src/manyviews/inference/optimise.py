@@ -304,6 +304,7 @@ class _Stage:
         finally:  # an interrupted fit keeps what it has
             end = pack(split_free(model)[0])
             run.note(run.evaluated(end))
+        run.converged = self.index == len(run.stages) - 1  # its steps have become small
         return end
 
     def _on_random_outputs(self, x: Any) -> Any:

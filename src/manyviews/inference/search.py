@@ -11,6 +11,7 @@ from ..options import ARRAY, NONE, Options, check_options, count, instance_of, n
 NESTED = "search__"
 NATURAL_STEPS, NATURAL_STEP = 1000, 0.03
 POLISH = 100  # iterations over fixed nodes, after these
+MANY_ROWS = 2000  # no iterations over all nodes of more rows
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,15 @@ def default_stages(max_iter: int, hold: bool = True) -> tuple[Stage, ...]:
     return (settle, Stage("adam", min(500, max_iter)), Stage("lbfgs", max_iter))
 
 
-def stages_of_kinds(max_iter: int) -> tuple[Stage, ...]:
+def stages_of_kinds(max_iter: int, n_rows: int) -> tuple[Stage, ...]:
     """Natural gradients from fresh draws of x, then L-BFGS on the bound over fixed ones.
 
     Draws are cheap and wander; the smooth bound over many nodes of x is dear, and its optimum is
-    near by then.
+    near by then. Of very many rows only batches are taken.
     """
+    if n_rows > MANY_ROWS:
+        steps = min(3 * NATURAL_STEPS, 3 * max_iter)
+        return (Stage("natural", steps, step_size=NATURAL_STEP),)
     steps, polish = min(NATURAL_STEPS, 2 * max_iter), min(POLISH, max_iter)
     return (Stage("natural", steps, step_size=NATURAL_STEP), Stage("lbfgs", polish))
 

@@ -17,6 +17,7 @@ from ..linear.variational_factors import starting_positions, variational_factors
 LEAST = 1e-3  # relevance that a dimension starts with, so that it can be found useful
 UNUSED = 0.1  # standard deviation of the latent means of a dimension that no factor takes
 ITERATIONS = 500
+PAIRS = 10  # products of the most important factors
 DEGREE, BENT = 3, 0.25  # of polynomials; share of a factor that these explain if it is a curve
 
 
@@ -46,10 +47,10 @@ def factor_start(
 
 
 def not_curves(factors: Float[np.ndarray, "N Q"]) -> list[int]:
-    """The factors that are no sum of curves of the more important ones before them.
+    """The factors that are no curve of the more important ones before them.
 
-    A factor is one if polynomials predict more than a quarter of its variance when each sample is
-    left out in turn.
+    A factor is one if polynomials and products predict more than a quarter of its variance when
+    each sample is left out in turn.
     """
     kept: list[int] = []
     for place, y in enumerate(factors.T):
@@ -59,9 +60,11 @@ def not_curves(factors: Float[np.ndarray, "N Q"]) -> list[int]:
 
 
 def predicted_share(X: Float[np.ndarray, "N P"], y: Float[np.ndarray, " N"]) -> float:
-    """Share of variance that polynomials of every column predict, leaving one out; they add up."""
+    """Share of variance that polynomials of columns and their products predict, leaving one out."""
     Z = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
-    basis = np.hstack([np.ones((len(Z), 1)), *[Z**power for power in range(1, DEGREE + 1)]])
+    first, second = np.triu_indices(Z.shape[1], 1)
+    pairs = (Z[:, first] * Z[:, second])[:, :PAIRS]
+    basis = np.hstack([np.ones((len(Z), 1)), *[Z**k for k in range(1, DEGREE + 1)], pairs])
     Q, _ = np.linalg.qr(basis)
     left = (y - Q @ (Q.T @ y)) / np.maximum(1.0 - np.sum(Q**2, axis=1), 1e-6)
     return 1.0 - float(np.sum(left**2) / max(np.sum((y - y.mean()) ** 2), 1e-300))

@@ -91,7 +91,7 @@ def fit_options(
         if stages is not None:
             return (stages,)
         if of_kinds:
-            return (stages_of_kinds(int(search.max_iter)),)
+            return (stages_of_kinds(int(search.max_iter), n_samples),)
         return default_plans(int(search.max_iter), scaled, n_components)
 
     kinds = tuple(likelihoods) or (None,) * len(scaled)
