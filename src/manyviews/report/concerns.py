@@ -61,7 +61,7 @@ def _of_data(subject: Subject) -> list[Concern]:
                 )
             )
         varying = spread[spread > 0]
-        if len(varying) > 1 and varying.max() > 100 * varying.median():
+        if subject.gaussian(name) and len(varying) > 1 and varying.max() > 100 * varying.median():
             widest = varying.idxmax()
             found.append(
                 Concern(

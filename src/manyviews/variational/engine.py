@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+from scipy.special import logsumexp
 
 from ..data import When
 from ..errors import OptionError
@@ -246,7 +247,7 @@ class VariationalEngine(Engine):
         self, view: int, rows: Tables, q: Positions
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         posterior = self.posteriors[view]
-        if not isinstance(posterior, StochasticPosterior) or q.weights is not None:
+        if not isinstance(posterior, StochasticPosterior) or several(q):
             return super().fill(view, rows, q)
         given = split_table(rows[view], posterior.likelihood)[1]
         return fill_kind(posterior, self._seen(view, q), given)
@@ -261,7 +262,7 @@ class VariationalEngine(Engine):
         self, view: int, q: Positions, probabilities: Sequence[float], rng: np.random.RandomState
     ) -> Float[np.ndarray, "P N D"]:
         posterior = self.posteriors[view]
-        if not isinstance(posterior, StochasticPosterior) or q.weights is not None:
+        if not isinstance(posterior, StochasticPosterior) or several(q):
             return super().quantiles(view, q, probabilities, rng)
         return value_quantiles(posterior, self._seen(view, q), probabilities)
 
@@ -270,9 +271,15 @@ class VariationalEngine(Engine):
     ) -> Float[np.ndarray, "N D"] | None:
         """Log density of every value of a view at positions; None if it follows from moments."""
         posterior = self.posteriors[view]
-        if not isinstance(posterior, StochasticPosterior) or q.weights is not None:
+        if not isinstance(posterior, StochasticPosterior):
             return None
-        return value_densities(posterior, self._seen(view, q), table)
+        n_parts = len(q.mean) // len(table)
+        found = value_densities(posterior, self._seen(view, q), np.repeat(table, n_parts, axis=0))
+        if not several(q):
+            return found
+        parts = found.reshape(len(table), n_parts, -1)
+        assert q.weights is not None
+        return logsumexp(parts, axis=1, b=q.weights[:, :, None])
 
     def probabilities(self, view: int, q: Positions) -> Float[np.ndarray, "N D L"]:
         posterior = self.posteriors[view]
@@ -329,6 +336,11 @@ class VariationalEngine(Engine):
         full = np.zeros((*values.shape[:-1], self.positions.mean.shape[1]))
         full[..., self.model.latent.dimensions(view)] = values
         return full
+
+
+def several(q: Positions) -> bool:
+    """Whether positions are mixtures of more than one part."""
+    return q.weights is not None and q.weights.shape[1] > 1
 
 
 def known_places(rows: Tables) -> list[int]:
