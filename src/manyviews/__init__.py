@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from . import errors, kernels, likelihoods, linear, points
     from .catalogue import load
     from .composed import AutoregressiveGP, GenerativeClassifier, MRDClassifier
-    from .data import Views
+    from .data import StoredViews, Views
     from .inference.search import Search, Stage
     from .mixtures import DirichletPCCA, MixturePCCA
     from .stacking import Stack, compare
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HOMES = {
     "composed": ("AutoregressiveGP", "GenerativeClassifier", "MRDClassifier"),
-    "data": ("Views",),
+    "data": ("StoredViews", "Views"),
     "inference.search": ("Search", "Stage"),
     "catalogue": ("load",),
     "mixtures": ("DirichletPCCA", "MixturePCCA"),
@@ -44,6 +44,7 @@ __all__ = [
     "Stack",
     "Stage",
     "UncertainGPRegressor",
+    "StoredViews",
     "Views",
     "__version__",
     "compare",

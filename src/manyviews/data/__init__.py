@@ -4,11 +4,13 @@ from .alignment import Aligned, as_views, is_mudata, match_views
 from .checks import check_training_columns, check_values
 from .container import Views
 from .scaling import Scaling
+from .stored import StoredViews
 from .times import When, as_when
 
 __all__ = [
     "Aligned",
     "Scaling",
+    "StoredViews",
     "Views",
     "When",
     "as_views",

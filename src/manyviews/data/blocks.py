@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +18,7 @@ Item = TypeVar("Item")
 KNOWN = ".npy, .zarr, .parquet, .h5ad"
 
 
+@runtime_checkable
 class Blocks(Protocol):
     """A table of which some rows can be read."""
 

@@ -1,5 +1,6 @@
 """Views that are too long to hold, as files or arrays that are read block by block."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -73,7 +74,7 @@ class StoredViews:
         edges = np.linspace(0, len(self), min(STRETCHES, size) + 1).astype(int)
         take = int(np.ceil(size / (len(edges) - 1)))
         numbers, parts = [], []
-        for low, high in zip(edges[:-1], edges[1:], strict=True):
+        for low, high in itertools.pairwise(edges):
             width = min(take, high - low)
             first = int(rng.integers(low, high - width + 1))
             numbers.append(np.arange(first, first + width))

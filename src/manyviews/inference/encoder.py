@@ -1,5 +1,6 @@
 """q(x) of a row as a function of its values: an amortised posterior."""
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -53,7 +54,7 @@ class Encoder(eqx.Module):
         scale = tuple(jnp.asarray(np.where(s > 0, s, 1.0)) for s in spread)
         sizes = (2 * sum(Y.shape[1] for Y in raw), WIDTH, WIDTH, 2 * n_components)
         rng = np.random.default_rng(seed)
-        pairs = list(zip(sizes[:-1], sizes[1:], strict=True))
+        pairs = list(itertools.pairwise(sizes))
         weights = tuple(
             jnp.asarray(rng.standard_normal((i, o)) / np.sqrt(i)) for i, o in pairs
         )  # fmt: skip

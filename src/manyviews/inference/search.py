@@ -101,6 +101,8 @@ class Search:
         exact Gaussian processes.
     n_starts : int, default=10
         Nearest training rows that the latent position of a new row is sought from.
+    passes : float, default=3.0
+        Times that all rows of stored views are read.
     checkpoint : path, optional
         File that follows the fit; a later fit with the same data and options resumes from it.
 
@@ -120,6 +122,7 @@ class Search:
     positive: str = "log"
     jitter: float | None = None
     n_starts: int = 10
+    passes: float = 3.0
     checkpoint: str | os.PathLike[str] | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -173,5 +176,6 @@ ALLOWED: Options = {
     "positive": (one_of("log", "softplus"),),
     "jitter": (number(0, 0.1), NONE),
     "n_starts": (count(),),
+    "passes": (number(0, closed="neither"),),
     "checkpoint": (instance_of(str, os.PathLike), NONE),
 }

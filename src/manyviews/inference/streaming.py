@@ -70,6 +70,14 @@ class State(NamedTuple):
     step: Int[Array, ""]
 
 
+class Stretch(NamedTuple):
+    """A fit after some more steps, with the bounds that these estimate."""
+
+    views: tuple[StochasticGP, ...]
+    encoder: Encoder
+    bounds: Float[np.ndarray, " T"]
+
+
 def fit_stream(
     views: tuple[StochasticGP, ...],
     encoder: Encoder,
@@ -77,8 +85,8 @@ def fit_stream(
     n_rows: int,
     how: Streaming,
     seed: int = 0,
-) -> Iterator[tuple[tuple[StochasticGP, ...], Encoder, Float[np.ndarray, " T"]]]:
-    """Fit mappings and encoder; give them after every block, with the estimated bounds."""
+) -> Iterator[Stretch]:
+    """Fit mappings and encoder; give them after every block."""
     n_steps = max(1, int(np.ceil(how.passes * n_rows / how.rows)))
     size = min(how.rows, n_rows)
     rules = _rules(how, n_steps)
@@ -95,7 +103,7 @@ def fit_stream(
         parts = tuple(_part(Y, v.likelihood) for Y, v in zip(tables, views, strict=True))
         rows = jnp.asarray(chosen)
         state, values = _steps(state, parts, encoder.look(tables), rows, n_rows, n_steps, how)
-        yield state.views, state.encoder, np.asarray(values)
+        yield Stretch(state.views, state.encoder, np.asarray(values))
 
 
 def _part(table: Float[np.ndarray, "n E"], kind: Any) -> Part:

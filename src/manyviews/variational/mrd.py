@@ -1,14 +1,16 @@
 """Manifold relevance determination: any number of views, shared and private dimensions."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from scipy.stats import norm
+from sklearn.utils import check_random_state
 
-from ..data import Aligned
+from ..data import Aligned, StoredViews
 from ..errors import OptionError
 from ..fitted import Positions
 from ..fitted.adjustment import Adjustment
@@ -22,12 +24,14 @@ from ..options import ARRAY, BOOLEAN, BY_VIEW, NONE, instance_of, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names, by_view
 from ..shells.views import NewSamples
+from .encoded_engine import EncodedEngine
 from .engine import VariationalEngine
-from .fit import fit_engine
+from .fit import FitOptions, fit_engine
 from .kinds import beside_names, choose_kinds, paired, picked, relative
 from .options import DEFAULT_NOISE_FLOOR, MISSING, VIEWS, fit_options
 from .power_comparison import POWERS, compare_powers
 from .residual_link import adjusted
+from .streamed import all_stochastic, fit_streamed, refuse_what_needs_all_rows, sample_frames
 
 
 @register_record
@@ -196,7 +200,9 @@ class MRD(ViewsModel):
     def fit(self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
         """Fit to a dict or list of tables, a MuData object, or a single table.
 
-        NaN is missing; a view may be missing for whole samples.
+        NaN is missing; a view may be missing for whole samples. Of
+        :class:`~manyviews.StoredViews`, left on disk, rows are read in blocks: an encoder learns
+        where every row is, and the model keeps a sample of them.
 
         Parameters
         ----------
@@ -205,7 +211,39 @@ class MRD(ViewsModel):
             points then follow a Gaussian process over time [MRD21, §4.3]. See
             :meth:`BayesianGPLVM.fit`.
         """
+        if isinstance(views, StoredViews):
+            refuse_what_needs_all_rows(self, times, sequences)
+            return self._fit_stored(views)
         scaled = self._prepare(views, times, sequences)
+        options = self._fit_options(scaled)
+        engine, info = fit_engine(scaled, self.view_names_, options)
+        info.kinds = self.kinds_
+        self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
+        self._check_signal()
+        return self
+
+    def _fit_stored(self, stored: StoredViews) -> Self:
+        """Fit to rows that pass by in blocks, from a sample of them."""
+        self._check_options()
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        scaled = self._prepare(sample_frames(stored, rng))
+        options = self._fit_options(scaled)
+        kinds = all_stochastic(options.likelihoods)
+        found = fit_streamed(stored, scaled, self, replace(options, likelihoods=kinds))
+        found.info.kinds = self.kinds_
+        self._adopt(found.engine, found.info, None, len(found.info.bound_trace))
+        pairs = zip(self.scalings_, scaled, strict=True)
+        jacobians = [float(s.log_jacobian(Y[:, : len(s.scale)]).mean()) for s, Y in pairs]
+        self.lower_bound_ = found.bound - len(stored) * sum(jacobians)
+        self._check_signal()
+        return self
+
+    def _check_signal(self) -> None:
+        ratios = dict(zip(self.view_names_, self.fit_info_.signal_to_noise.tolist(), strict=True))
+        check_signal(ratios, self.signal_check)
+
+    def _fit_options(self, scaled: list[Float[np.ndarray, "N _"]]) -> FitOptions:
+        """Options of the fit, for views of these kinds."""
         asked = [self.likelihoods_[name] for name in self.view_names_]
         kinds = [relative(kind, Y) for kind, Y in zip(asked, scaled, strict=True)]
         local = self._by_view(self.n_local, "n_local", 0)
@@ -215,7 +253,7 @@ class MRD(ViewsModel):
                     f"view {name!r} is not Gaussian, and local processes are for Gaussian views "
                     "only: set its n_local to 0"
                 )
-        options = fit_options(
+        return fit_options(
             self,
             scaled,
             kernels=self._by_view(self.kernel, "kernel", "rbf + linear"),
@@ -228,12 +266,6 @@ class MRD(ViewsModel):
             n_restarts=3,
             likelihoods=kinds,
         )
-        engine, info = fit_engine(scaled, self.view_names_, options)
-        info.kinds = self.kinds_
-        self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
-        ratios = dict(zip(self.view_names_, info.signal_to_noise.tolist(), strict=True))
-        check_signal(ratios, self.signal_check)
-        return self
 
     # ------------------------------------------------------------------ kinds of data
 
@@ -308,6 +340,8 @@ class MRD(ViewsModel):
         self, place: int, new: NewSamples, q: Positions, places: Sequence[int], how: dict[str, Any]
     ) -> Adjustment | None:
         if not self.residual_link or self.when_ is not None:
+            return None
+        if isinstance(self.engine_, EncodedEngine):
             return None
         return adjusted(self.engine_, place, new.scaled, q, places, {**self._inference(), **how})
 
