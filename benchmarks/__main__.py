@@ -22,6 +22,7 @@ NAMES = (
     "gibbs",
     "uncertain",
     "points",
+    "scale",
 )
 
 
