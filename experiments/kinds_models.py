@@ -60,6 +60,8 @@ def ours(problem: Problem, hidden: np.ndarray, search: Search | None = None) -> 
         found = value_densities(engine.posteriors[place], engine.marginals, truth)
         return -found[~np.isnan(truth)], np.empty(0)
     train, new = ~hidden[:, 0], hidden[:, 0]
+    if problem.task.form == TOTAL:  # a row without counts has no proportions
+        train = train & (np.nansum(target, axis=1) > 0)
     known, asked = _inputs(problem, train, new)
     _fit(model, {**known, TARGET: target[train], **{n: t[train] for n, t in beside.items()}})
     truth = target[new]

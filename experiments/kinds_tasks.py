@@ -17,6 +17,7 @@ from .tables_tasks import prepared
 FOLDS = 5
 MOST_COLUMNS, LARGEST = 40, 100
 FEWEST, SHARE = 8, 0.05  # entries outside the commonest class
+SHORTEST = 1e-3  # of the median time: a time of zero has no logarithm
 HIDDEN = 0.1  # of the entries, in tasks that hide some at random
 BINARY, ORDINAL, CATEGORICAL = "binary", "ordinal", "categorical"
 TOTAL, COUNTS, CENSORED = "total", "counts", "censored"
@@ -170,6 +171,7 @@ def load(setting: Setting, task: Task) -> Problem:
     events = None
     if task.form == CENSORED:
         target, events = target[:, ::2], target[:, 1::2]
+        target = np.maximum(target, SHORTEST * np.nanmedian(target))
     elif task.form == TOTAL:
         target = target[:, np.argsort(-np.nansum(target, axis=0), kind="stable")[:LARGEST]]
         target = target[:, target.sum(axis=0) > 0]

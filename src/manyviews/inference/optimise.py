@@ -27,6 +27,7 @@ from .search import Stage
 from .stochastic import Batches, stretches
 
 RESCUES, RESCUE_STEPS = 3, 30  # a stuck L-BFGS gets this many stretches of Adam to get away
+POLISHED = 100.0  # times the tolerance, after stages from batches: the bound is an average there
 LOOK = 0.2  # seconds between two looks from outside
 
 
@@ -226,6 +227,8 @@ class _Stage:
         self.stage = run.stages[index]
         self.mask = run.objective.mask(*self.stage.hold)
         self.lowest = np.inf
+        polishes = any(stage.method == "natural" for stage in run.stages[:index])
+        self.gain = run.gain * (POLISHED if polishes else 1.0)
 
     def __call__(self) -> Any:
         """Go through the stage, and return where it ended."""
@@ -244,7 +247,7 @@ class _Stage:
             x, left = end.x, left - int(end.iterations)
             if self.run.converged or left <= 0:
                 break
-            if before - self.lowest < self.run.gain:  # stuck twice in one place
+            if before - self.lowest < self.gain:  # stuck twice in one place
                 self.run.converged = True
                 break
             x = self._descend(x, True, RESCUE_STEPS, 0.2 * stage.step_size).best
@@ -252,7 +255,7 @@ class _Stage:
 
     def _descend(self, x: Any, adam: bool, iterations: int, rate: float) -> Descent:
         run = self.run
-        method = method_of(adam, self.mask, iterations, run.gain)
+        method = method_of(adam, self.mask, iterations, self.gain)
         state = run.begin(x, rate)
         while int(state.status) == RUNNING and int(state.iterations) < iterations:
             state, seen = run.advance(state, method, run.turns)

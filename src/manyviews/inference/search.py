@@ -10,7 +10,7 @@ from ..options import ARRAY, NONE, Options, check_options, count, instance_of, n
 
 NESTED = "search__"
 NATURAL_STEPS, NATURAL_STEP = 1000, 0.03
-POLISH = 100  # iterations over fixed nodes, after these
+POLISH = 200  # iterations over fixed nodes, after these
 MANY_ROWS = 2000  # no iterations over all nodes of more rows
 
 
