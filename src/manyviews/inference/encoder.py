@@ -34,10 +34,10 @@ class Encoder(eqx.Module):
     """
 
     likelihoods: tuple[Likelihood, ...]
-    centre: tuple[Float[Array, " D"], ...]
-    scale: tuple[Float[Array, " D"], ...]
-    weights: tuple[Float[Array, "I O"], ...]
-    biases: tuple[Float[Array, " O"], ...]
+    centre: tuple[Float[Array, " _"], ...]
+    scale: tuple[Float[Array, " _"], ...]
+    weights: tuple[Float[Array, "_ _"], ...]
+    biases: tuple[Float[Array, " _"], ...]
 
     @classmethod
     def start(
