@@ -1,7 +1,7 @@
 """Views that are too long to hold, as files or arrays that are read block by block."""
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class StoredViews:
     StoredViews of 1000 rows: rna (3 columns), protein (2 columns)
     """
 
-    def __init__(self, tables: Mapping[str, Any] | Any):
+    def __init__(self, tables: Any):
         if is_mudata(tables):
             tables = {str(name): part for name, part in tables.mod.items()}
         if not tables:

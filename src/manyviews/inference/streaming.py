@@ -128,8 +128,8 @@ def _steps(
 
     def one(arrays: Any, chosen: Int[Array, " B"]) -> tuple[Any, Array]:
         now = eqx.combine(arrays, static)
-        mine = jax.tree_util.tree_map(lambda a: a[chosen], (parts, seen))
-        new, value = _step(now, *mine, n_rows, n_steps, how)
+        mine, looked = jax.tree_util.tree_map(lambda a: a[chosen], (parts, seen))
+        new, value = _step(now, mine, looked, n_rows, n_steps, how)
         return eqx.filter(new, eqx.is_array), value
 
     arrays, values = jax.lax.scan(one, arrays, rows)
