@@ -145,7 +145,7 @@ def _beside(model: Any) -> dict[str, list[Any]]:
 
 def _own_terms(
     model: Any, known: Mapping[str, Any], name: str, truth: pd.DataFrame, stamps: Mapping[str, Any]
-) -> dict[str, np.ndarray]:
+) -> dict[str, Any]:
     """Intervals that are quantiles, and densities of values as they are."""
     density = model.predict_log_density({**known, name: truth}, name, **stamps)
     found = {"density": np.asarray(density)}
