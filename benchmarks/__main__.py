@@ -24,6 +24,7 @@ NAMES = (
     "points",
     "laptop",
     "gpu",
+    "scale",
 )
 
 

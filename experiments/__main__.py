@@ -15,6 +15,8 @@ EXPERIMENTS = (
     "exam",
     "fi-mrd",
     "imputation",
+    "kinds",
+    "kinds-findings",
     "mackey",
     "missing-inputs",
     "oil-class",
@@ -43,16 +45,21 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a smoke run of under a minute")
     parser.add_argument("--json", type=Path, help="write the rows to this file")
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder for pictures")
-    parser.add_argument("--sets", nargs="+", default=[], help="many tables: these data sets alone")
-    parser.add_argument("--methods", nargs="+", default=[], help="many tables: these methods alone")
-    parser.add_argument("--repeats", type=int, default=3, help="many tables: divisions into folds")
-    parser.add_argument("--jobs", type=int, default=1, help="many tables: processes side by side")
+    many = "tables, defaults, kinds"
+    parser.add_argument("--sets", nargs="+", default=[], help=f"{many}: these data sets alone")
+    parser.add_argument("--methods", nargs="+", default=[], help=f"{many}: these methods alone")
+    parser.add_argument("--repeats", type=int, default=3, help="tables: divisions into folds")
+    parser.add_argument("--jobs", type=int, default=1, help=f"{many}: processes side by side")
+    parser.add_argument(
+        "--limit", type=float, default=float("inf"), metavar="SECONDS",
+        help="kinds: begin nothing later than this; the same command again goes on from there",
+    )  # fmt: skip
     options = parser.parse_args(arguments)
     if options.seeds < 1:
         parser.error("--seeds must be at least 1")
     setting = Setting(
         data_folder(options.data), options.seeds, options.quick, options.results,
-        tuple(options.sets), tuple(options.methods), options.repeats, options.jobs,
+        tuple(options.sets), tuple(options.methods), options.repeats, options.jobs, options.limit,
     )  # fmt: skip
     experiment = importlib.import_module(f".{options.name.replace('-', '_')}", __package__)
     rows = experiment.run(setting)

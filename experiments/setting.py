@@ -1,10 +1,15 @@
 """How an experiment is run: where the data are, how many seeds, how quickly."""
 
 import os
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
+
+Piece = TypeVar("Piece")
 
 
 class DataFolderError(SystemExit):
@@ -15,7 +20,7 @@ class DataFolderError(SystemExit):
 class Setting:
     """The options of the command, as every experiment receives them.
 
-    The last four are for experiments over many data sets.
+    Those from ``sets`` on are for experiments over many data sets.
     """
 
     data: Path | None
@@ -26,6 +31,16 @@ class Setting:
     methods: tuple[str, ...] = ()
     repeats: int = 3
     jobs: int = 1
+    limit: float = float("inf")
+    """Seconds after which no piece of work is begun."""
+    began: float = field(default_factory=time.monotonic)
+
+    def in_time(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
+        """Pieces of work, until the time is up."""
+        for piece in pieces:
+            if time.monotonic() - self.began > self.limit:
+                return
+            yield piece
 
     def load(self, name: str) -> dict[str, np.ndarray]:
         """Read one data set from the data folder."""

@@ -17,6 +17,8 @@ MEASURES = {
     "exam": {"canonical-correlation"},
     "fi-mrd": {"adjusted-rand"},
     "imputation": {"nutrimouse-values-RMSE", "nutrimouse-views-NLPD", "scmt-views-RMSE"},
+    "kinds": {"gain-over-marginal", "gain-over-GLM"},
+    "kinds-findings": {"poisson | right-pattern", "poisson | correlation"},
     "mackey": {"MAE", "MSE", "NLPD", "coverage-90"},
     "missing-inputs": {"MSE-sim-50", "MSE-mocap-50"},
     "oil-class": {"accuracy-70", "log-loss-70"},
@@ -64,6 +66,8 @@ LONG = {
     "toy-mc",
     "fi-mrd",
     "defaults",
+    "kinds",
+    "kinds-findings",
 }
 
 

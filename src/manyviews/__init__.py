@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .catalogue import load
     from .checking import check
     from .composed import AutoregressiveGP, GenerativeClassifier, MRDClassifier
-    from .data import Views
+    from .data import StoredViews, Views
     from .inference.search import Search, Stage
     from .mixtures import DirichletPCCA, MixturePCCA
     from .stacking import Stack, compare
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 HOMES = {
     "checking": ("check",),
     "composed": ("AutoregressiveGP", "GenerativeClassifier", "MRDClassifier"),
-    "data": ("Views",),
+    "data": ("StoredViews", "Views"),
     "inference.search": ("Search", "Stage"),
     "catalogue": ("load",),
     "mixtures": ("DirichletPCCA", "MixturePCCA"),
@@ -46,6 +46,7 @@ __all__ = [
     "Stack",
     "Stage",
     "UncertainGPRegressor",
+    "StoredViews",
     "Views",
     "__version__",
     "check",

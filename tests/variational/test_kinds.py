@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 import manyviews
 from manyviews import MRD, Search
@@ -79,6 +80,28 @@ def test_densities_come_with_their_error(mixed):
     assert less.mean() < error.mean()
     assert np.all(np.abs(again - density) < 6 * (error + less))
     assert np.all(model.score_samples(some, method="fixed") <= density + 5 * error + 0.5)
+
+
+def test_values_have_densities_given_the_other_views(mixed):
+    model, views = mixed
+    some = {name: table.iloc[:6] for name, table in views.items()}
+    found = model.predict_log_density(some, "counts")
+    assert list(found.columns) == list(views["counts"].columns)
+    assert np.isnan(found.iloc[3, 1])
+    assert np.isfinite(found).sum().sum() == 6 * 5 - 1
+    known = {"counts": some["counts"], "real": some["real"]}
+    chances = model.predict_proba(known, "yes")
+    asked = model.predict_log_density(some, "yes")
+    for name, table in chances.items():
+        true = [table.iloc[n][value] for n, value in enumerate(some["yes"][name])]
+        np.testing.assert_allclose(np.exp(asked[name]), true, rtol=1e-6)
+    other = {**some, "counts": some["counts"] + 1.0}  # the target takes no part in where x is
+    total = np.exp(found.iloc[0, 0]) + np.exp(model.predict_log_density(other, "counts").iloc[0, 0])
+    assert 0 < total < 1
+    mean, std = model.predict({"counts": some["counts"], "yes": some["yes"]}, "real",
+                              return_std=True)  # fmt: skip
+    expected = stats.norm.logpdf(some["real"], mean, std)
+    np.testing.assert_allclose(model.predict_log_density(some, "real"), expected, rtol=1e-9)
 
 
 def test_holes_are_filled_with_rates(mixed):

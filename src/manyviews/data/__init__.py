@@ -5,11 +5,13 @@ from .checks import check_scaled, check_spread, check_training_columns, check_va
 from .container import Views
 from .overlap import check_overlap
 from .scaling import Scaling
+from .stored import StoredViews
 from .times import When, as_when
 
 __all__ = [
     "Aligned",
     "Scaling",
+    "StoredViews",
     "Views",
     "When",
     "as_views",

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from ..kernels import Kernel
 from ..mappings import CollaborativeGP, CollapsedGP, Mapping
 from ..parameters import fix, map_parameters, named_parameters
-from .initialise import inducing_inputs, initial_kernel
+from .initialise import inducing_inputs, starting_kernel
 
 INITIAL_SIGNAL_TO_NOISE = 100.0
 MIXING_SPREAD = 0.1  # standard deviation of the first mixing weights [McGPDS23, §6]
@@ -23,11 +23,15 @@ def initial_mapping(
     noise_floor: float,
     n_local: int,
     rng: np.random.Generator,
+    shares: Float[np.ndarray, " Q"] | None = None,
 ) -> Mapping:
-    """A collapsed GP from the latent means, or a collaborative one with ``n_local`` processes."""
+    """A collapsed GP from the latent means, or a collaborative one with ``n_local`` processes.
+
+    ``shares`` are relevances of the dimensions to start from.
+    """
     variance = float(np.nanvar(Y))
     Z = inducing_inputs(means, n_inducing, inducing, rng)  # type: ignore[arg-type]
-    whole = initial_kernel(kernel, means, variance)
+    whole = starting_kernel(kernel, means, variance, shares)
     noise, floor = variance / INITIAL_SIGNAL_TO_NOISE, noise_floor * variance
     if not n_local:
         return CollapsedGP(whole, Z, noise, jitter, floor)

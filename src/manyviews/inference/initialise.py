@@ -231,3 +231,34 @@ def initial_kernel(kernel: str | Kernel, X: Float[np.ndarray, "N Q"], variance: 
         return p if value is None else p.with_value(value)
 
     return map_parameters(start, template)
+
+
+def starting_kernel(
+    kernel: str | Kernel,
+    X: Float[np.ndarray, "N Q"],
+    variance: float,
+    shares: Float[np.ndarray, " Q"] | None = None,
+) -> Kernel:
+    """A kernel named by a string with weights by shares, if there are any, read off the data."""
+    if shares is None or isinstance(kernel, Kernel):
+        return initial_kernel(kernel, X, variance)
+    return weighed(initial_kernel(kernel, X / np.maximum(X.std(axis=0), 1e-12), variance), shares)
+
+
+def weighed(kernel: Kernel, shares: Float[np.ndarray, " Q"]) -> Kernel:
+    """A kernel that weighs the dimensions by these shares of its largest weight.
+
+    Lengthscales grow by 1/√share, variances of slopes shrink with the share, their sum kept.
+    """
+    changes = {
+        "lengthscale": 1.0 / np.sqrt(shares),
+        "variances": shares * len(shares) / shares.sum(),
+    }
+
+    def change(name: str, p: Parameter) -> Parameter:
+        factor = changes.get(name.split(".")[-1])
+        if factor is None or p.raw.shape != factor.shape:
+            return p
+        return p.with_value(p.value * factor)
+
+    return map_parameters(change, kernel)

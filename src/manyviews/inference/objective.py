@@ -114,7 +114,7 @@ class Objective:
         packing = Packing.of(free, self.layout.apart(free))
         held, data = self.layout.placed((fixed, self.layout.with_rows(outputs)))
         self.context = Context(packing, held, data, self.layout.mesh)
-        self.free = self.layout.placed(_packed(packing, free))
+        self.free = self.packed_model(model)
         self.start = self.flat(self.free)
 
     @property
@@ -165,6 +165,11 @@ class Objective:
     def model(self, free: Packed) -> Model:
         """The model whose free parameters these are."""
         return self.layout.gathered(_model(self.context, free))
+
+    def packed_model(self, model: Model) -> Packed:
+        """The free parameters of a model of this kind."""
+        free, _ = split_free(self.layout.padded(model))
+        return self.layout.placed(_packed(self.context.packing, free))  # type: ignore[no-any-return]
 
     def model_at(self, vector: Vector) -> Model:
         """The model whose free parameters are this vector."""

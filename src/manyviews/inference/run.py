@@ -78,7 +78,10 @@ class Run:
 
     def begin(self, x: Any, rate: float) -> Descent:
         """A new descent from a point."""
-        state = begin(negative_bound, x, self.objective.context, rate)
+        return self.placed(begin(negative_bound, x, self.objective.context, rate))
+
+    def placed(self, state: Descent) -> Descent:
+        """A descent on the devices that share the rows."""
         return self.objective.layout.placed(state)  # type: ignore[no-any-return]
 
     def advance(self, state: Descent, method: Method, turns: int) -> tuple[Descent, Any]:

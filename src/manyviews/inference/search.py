@@ -9,6 +9,9 @@ from ..errors import OptionError
 from ..options import ARRAY, NONE, Options, check_options, count, instance_of, number, one_of
 
 NESTED = "search__"
+NATURAL_STEPS, NATURAL_STEP = 1000, 0.03
+POLISH = 200  # iterations over fixed nodes, after these
+MANY_ROWS = 2000  # no iterations over all nodes of more rows
 
 
 @dataclass(frozen=True)
@@ -17,8 +20,10 @@ class Stage:
 
     Attributes
     ----------
-    method : {"lbfgs", "adam"}
-        The optimiser: quasi-Newton, or stochastic steps that leave poor optima.
+    method : {"lbfgs", "adam", "natural"}
+        The optimiser: quasi-Newton; stochastic steps that leave poor optima; or, for models with
+        views that are not Gaussian, natural-gradient steps for q(U) and Adam for all else, from
+        batches of rows and fresh draws of x.
     iterations : int
         The most iterations this stage may take.
     hold : tuple of str
@@ -29,13 +34,16 @@ class Stage:
         With Adam, draw so many outputs of every collaborative view anew for each step
         [McGPDS23, §4.1] in the place of all of them; the step size then falls to zero over the
         stage.
+    n_rows : int
+        With "natural", rows of a batch.
     """
 
-    method: Literal["lbfgs", "adam"]
+    method: Literal["lbfgs", "adam", "natural"]
     iterations: int
     hold: tuple[str, ...] = ()
     step_size: float = 0.05
     n_outputs: int | None = None
+    n_rows: int = 512
 
 
 def default_stages(max_iter: int, hold: bool = True) -> tuple[Stage, ...]:
@@ -51,6 +59,19 @@ def default_stages(max_iter: int, hold: bool = True) -> tuple[Stage, ...]:
         else Stage("lbfgs", min(300, max_iter))
     )
     return (settle, Stage("adam", min(250, max_iter)), Stage("lbfgs", max_iter))
+
+
+def stages_of_kinds(max_iter: int, n_rows: int) -> tuple[Stage, ...]:
+    """Natural gradients from fresh draws of x, then L-BFGS on the bound over fixed ones.
+
+    Draws are cheap and wander; the smooth bound over many nodes of x is dear, and its optimum is
+    near by then. Of very many rows only batches are taken.
+    """
+    if n_rows > MANY_ROWS:
+        steps = min(3 * NATURAL_STEPS, 3 * max_iter)
+        return (Stage("natural", steps, step_size=NATURAL_STEP),)
+    steps, polish = min(NATURAL_STEPS, 2 * max_iter), min(POLISH, max_iter)
+    return (Stage("natural", steps, step_size=NATURAL_STEP), Stage("lbfgs", polish))
 
 
 @dataclass(frozen=True)
@@ -82,6 +103,8 @@ class Search:
         exact Gaussian processes.
     n_starts : int, default=10
         Nearest training rows that the latent position of a new row is sought from.
+    passes : float, default=3.0
+        Times that all rows of stored views are read.
     checkpoint : path, optional
         File that follows the fit; a later fit with the same data and options resumes from it.
 
@@ -101,6 +124,7 @@ class Search:
     positive: str = "log"
     jitter: float | None = None
     n_starts: int = 10
+    passes: float = 3.0
     checkpoint: str | os.PathLike[str] | None = None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -156,5 +180,6 @@ ALLOWED: Options = {
     "positive": (one_of("log", "softplus"),),
     "jitter": (number(0, 0.1), NONE),
     "n_starts": (count(),),
+    "passes": (number(0, closed="neither"),),
     "checkpoint": (instance_of(str, os.PathLike), NONE),
 }

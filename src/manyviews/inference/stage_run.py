@@ -11,14 +11,17 @@ import numpy as np
 import optax
 from jaxtyping import Array, PRNGKeyArray
 
+from ..devices import fetched
 from ..errors import FileFormatError
 from .checkpoint import Place
 from .descent import CONVERGED, RUNNING, Descent, method_of
 from .objective import Context, sampled_negative_bound
 from .run import Run, norm
+from .stochastic import Batches, stretches
 from .watch import Watch
 
 RESCUES, RESCUE_STEPS = 3, 30  # a stuck L-BFGS gets this many stretches of Adam to get away
+POLISHED = 100.0  # times the tolerance, after stages from batches: the bound is an average there
 DESCENT = "descent."  # what the names of its arrays begin with in a checkpoint
 
 
@@ -41,6 +44,8 @@ class StageRun:
         self.run, self.restart, self.index, self.watch = run, restart, index, watch
         self.stage = run.stages[index]
         self.mask = run.objective.mask(*self.stage.hold)
+        polishes = any(stage.method == "natural" for stage in run.stages[:index])
+        self.gain = run.gain * (POLISHED if polishes else 1.0)
         self.place = place or Place(left=self.stage.iterations)
         self.resumed = descent if place is not None else None
         self.under_way: Descent | None = None
@@ -51,6 +56,8 @@ class StageRun:
         stage, place, x = self.stage, self.place, self.run.position
         if stage.n_outputs is not None:
             return self._on_random_outputs(x)
+        if stage.method == "natural":
+            return self._from_batches(x)
         if stage.method == "adam":
             return self._descend(x, True, stage.iterations, stage.step_size).best
         while place.attempt <= RESCUES:
@@ -62,7 +69,7 @@ class StageRun:
                 x, place.left = end.x, place.left - int(end.iterations)
                 if self.run.converged or place.left <= 0:
                     break
-                if place.before - place.lowest < self.run.gain:  # stuck twice in one place
+                if place.before - place.lowest < self.gain:  # stuck twice in one place
                     self.run.converged = True
                     break
                 place.rescuing = True
@@ -72,10 +79,10 @@ class StageRun:
 
     def _descend(self, x: Any, adam: bool, iterations: int, rate: float) -> Descent:
         run = self.run
-        method = method_of(adam, self.mask, iterations, run.gain)
+        method = method_of(adam, self.mask, iterations, self.gain)
         state = run.begin(x, rate)
         if self.resumed is not None:
-            state, self.resumed = _restored(state, self.resumed), None
+            state, self.resumed = run.placed(_restored(state, self.resumed)), None
         while int(state.status) == RUNNING and int(state.iterations) < iterations:
             self.under_way = None  # its memory goes to the next
             state, seen = run.advance(state, method, run.turns)
@@ -125,10 +132,35 @@ class StageRun:
             return
         record = self.run.record()
         for number, leaf in enumerate(jax.tree.leaves(state)):
-            record[f"{DESCENT}{number:04d}"] = np.asarray(leaf)
+            record[f"{DESCENT}{number:04d}"] = fetched(leaf)
         place = None if state is None else replace(self.place)
         checkpoint.write(self.restart, self.index, place, record)
         self.written = True
+
+    def _from_batches(self, x: Any) -> Any:
+        """Natural gradients and Adam from batches of rows; the end is kept, as the best so far.
+
+        A checkpoint has the beginning of such a stage; the same batches follow from there.
+        """
+        run, stage, watch = self.run, self.stage, self.watch
+        batches = Batches(stage.iterations, stage.n_rows, stage.step_size)
+        model, seed = run.objective.model(x), 1000 * self.restart + self.index
+        self.write()
+        try:
+            for model, values in stretches(model, run.objective.outputs, batches, seed):
+                noise = np.array([float(view.noise_variance()) for view in model.views])
+                signal = run.variances / noise
+                run.trace += values.tolist()
+                run.signals += [signal] * len(values)
+                if watch.progress is not None:
+                    for value in values:
+                        watch.progress.update(self.restart, self.index, value, np.nan, signal)
+                watch.interruption.check()
+        finally:  # an interrupted fit keeps what it has
+            end = run.objective.packed_model(model)
+            run.note(run.evaluated(end))
+        run.converged = self.index == len(run.stages) - 1  # its steps have become small
+        return end
 
     def _on_random_outputs(self, x: Any) -> Any:
         """Adam on random outputs; its end is kept if the whole bound is no worse there."""

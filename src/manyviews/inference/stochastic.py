@@ -1,9 +1,11 @@
 """Fits from batches of rows: natural-gradient steps for q(U), Adam for all else.
 
 A batch of B of N rows gives an unbiased estimate of the bound, each row standing for N/B and x
-drawn anew. Views whose inducing variables are integrated out take part with all their rows.
+drawn anew. Views whose inducing variables are integrated out take part with all their rows. One
+gradient serves both kinds of step: the KL of a whitened q(U) depends on q(U) alone.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,7 +18,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..expectations import Gaussian
 from ..mappings import Observations, Outputs, StochasticGP
-from ..mappings.natural import natural_step
+from ..mappings.natural import Inducing, stepped
 from ..parameters import split_free
 from .bound import Model
 
@@ -62,16 +64,25 @@ def fit_batches(
     model: Model, outputs: tuple[Outputs, ...], batches: Batches, seed: int = 0
 ) -> tuple[Model, Float[np.ndarray, " T"]]:
     """Fit a model from batches of rows; return it with the estimated bound of every step."""
+    trace = [np.empty(0)]
+    for found, values in stretches(model, outputs, batches, seed):
+        model = found
+        trace.append(values)
+    return model, np.concatenate(trace)
+
+
+def stretches(
+    model: Model, outputs: tuple[Outputs, ...], batches: Batches, seed: int = 0
+) -> Iterator[tuple[Model, Float[np.ndarray, " T"]]]:
+    """The same, with a look at the model after every few steps."""
     free, _ = _split(model)
     progress = Progress(
         model, _adam(batches).init(free), jax.random.key(seed), jnp.zeros((), jnp.int32)
     )
-    trace = []
     for begin in range(0, batches.steps, STEPS_AT_ONCE):
         count = min(STEPS_AT_ONCE, batches.steps - begin)
         progress, values = advance(progress, outputs, batches, count)
-        trace.append(np.asarray(values))
-    return progress.model, np.concatenate(trace)
+        yield progress.model, np.asarray(values)
 
 
 @eqx.filter_jit
@@ -109,7 +120,9 @@ def draw_batch(
     """Rows without repetition, and x drawn anew for each."""
     n_rows = next(o.values.shape[0] for o in outputs if isinstance(o, Observations))
     size = min(batches.rows, n_rows)
-    rows = jax.random.choice(rows_key, n_rows, (size,), replace=False)
+    rows = jnp.arange(n_rows)
+    if size < n_rows:
+        rows = jax.random.choice(rows_key, n_rows, (size,), replace=False)
     drawn: list[Outputs] = []
     for place, o in enumerate(outputs):
         if isinstance(o, Observations):
@@ -125,39 +138,57 @@ def draw_batch(
 
 def batch_bound(model: Model, batch: Batch) -> Float[Array, ""]:
     """An unbiased estimate of the bound."""
+    return _estimate(model, inducing(model), batch)
+
+
+def inducing(model: Model) -> dict[int, Inducing]:
+    """The moments of every explicit q(U), by the place of its view."""
+    return {
+        place: Inducing(view.mean.value, view.covariances())
+        for place, view in enumerate(model.views)
+        if isinstance(view, StochasticGP)
+    }
+
+
+def _estimate(model: Model, given: dict[int, Inducing], batch: Batch) -> Float[Array, ""]:
+    """The bound with other moments of q(U), but for what these add to its KL."""
     q, kl = model.latent.infer()
     total = -kl
     for place, (view, o) in enumerate(zip(model.views, batch.outputs, strict=True)):
-        total += view.expected_log_likelihood(_seen(model, place, q, o, batch.rows), o).value
+        own = _seen(model, place, q, o, batch.rows)
+        if isinstance(view, StochasticGP) and isinstance(o, Observations):
+            at = given[place]
+            total += o.scale * view.data_term(own, o, at.mean, at.covariance)[0] - view.kl()
+        else:
+            total += view.expected_log_likelihood(own, o).value
     return total
 
 
 def _step(now: Progress, batch: Batch, batches: Batches) -> tuple[Model, Any, Array]:
     free, fixed = _split(now.model)
+    explicit = inducing(now.model)
 
-    def negative_bound(free: Model) -> Array:
-        return -batch_bound(eqx.combine(free, fixed), batch)
+    def negative_bound(free: Model, given: dict[int, Inducing]) -> Array:
+        return -_estimate(eqx.combine(free, fixed), given, batch)
 
-    value, slope = jax.value_and_grad(negative_bound)(free)
+    value, (slope, towards) = jax.value_and_grad(negative_bound, argnums=(0, 1))(free, explicit)
     fine = jnp.isfinite(value)
     slope = jax.tree_util.tree_map(
         lambda g: jnp.where(fine & jnp.isfinite(g), g, jnp.zeros_like(g)), slope
     )
     change, state = _adam(batches).update(slope, now.state, free)
     moved = eqx.combine(optax.apply_updates(free, change), fixed)
-    q = now.model.latent.infer().marginals
-    ramp = jnp.clip((now.step + 1) / max(1, batches.steps // 10), 0.1, 1.0)
-    views = []
-    for place, (old, new, o) in enumerate(
-        zip(now.model.views, moved.views, batch.outputs, strict=True)
-    ):
-        if isinstance(old, StochasticGP) and isinstance(o, Observations):
-            own = _seen(now.model, place, q, o, batch.rows)
-            found = natural_step(old, own, o, batches.rho * ramp)
-            new = eqx.tree_at(
-                lambda v: (v.mean.raw, v.root.raw), new, (found.mean.raw, found.root.raw)
-            )
-        views.append(new)
+    rho = batches.rho * jnp.clip((now.step + 1) / max(1, batches.steps // 10), 0.1, 1.0)
+    views = list(moved.views)
+    for place, at in explicit.items():
+        old, new = now.model.views[place], moved.views[place]
+        assert isinstance(old, StochasticGP)
+        assert isinstance(new, StochasticGP)
+        upwards = jax.tree_util.tree_map(jnp.negative, towards[place])
+        found = stepped(old, at, upwards, rho)
+        views[place] = eqx.tree_at(
+            lambda v: (v.mean.raw, v.root.raw), new, (found.mean.raw, found.root.raw)
+        )
     return Model(moved.latent, tuple(views)), state, -value
 
 

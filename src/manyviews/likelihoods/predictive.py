@@ -17,6 +17,7 @@ from .quadrature import root, standard_nodes
 
 HALVINGS = 60
 DOUBLINGS = 20
+PRECISION = 1e-15  # of the ends of a bisection, relative
 ATOM = 1e-12  # nearer to zero than this is zero
 QUANTILE_LOG2 = 5  # nodes of f
 
@@ -115,25 +116,31 @@ def predictive_quantiles(
     centre = jnp.where(jnp.isfinite(centre), centre, 0.0)
     step = jnp.where(jnp.isfinite(spread), jnp.sqrt(spread), 1.0) + 1.0
 
-    def widen(ends: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
-        low, high = ends
-        low = jnp.where(cdf(low) >= probability, low - 2.0 * (centre - low) - step, low)
-        high = jnp.where(cdf(high) < probability, high + 2.0 * (high - centre) + step, high)
-        return (low, high), None
+    def widen(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        low, high, _, count = state
+        above, below = cdf(low) >= probability, cdf(high) < probability
+        low = jnp.where(above, low - 2.0 * (centre - low) - step, low)
+        high = jnp.where(below, high + 2.0 * (high - centre) + step, high)
+        return low, high, jnp.any(above | below), count + 1
 
     rounded = (lambda y: y) if likelihood.continuous else jnp.floor
-    ends = (rounded(centre - step), rounded(centre + step))
-    (low, high), _ = jax.lax.scan(widen, ends, None, DOUBLINGS)
+    start = (rounded(centre - step), rounded(centre + step), jnp.asarray(True), 0)
+    low, high, _, _ = jax.lax.while_loop(lambda s: s[2] & (s[3] < DOUBLINGS), widen, start)
 
-    def halve(ends: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], None]:
-        low, high = ends
+    def halve(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        low, high, count = state
         middle = rounded(0.5 * (low + high))
         enough = cdf(middle) >= probability
-        return (jnp.where(enough, low, middle), jnp.where(enough, middle, high)), None
+        return jnp.where(enough, low, middle), jnp.where(enough, middle, high), count + 1
+
+    def apart(state: tuple[Array, ...]) -> Array:
+        low, high, count = state
+        least = PRECISION * (jnp.abs(low) + jnp.abs(high)) if likelihood.continuous else 1.0
+        return jnp.any(high - low > least) & (count < HALVINGS)
 
     if not likelihood.continuous:
         low, high = jnp.maximum(jnp.floor(low), -1.0), jnp.ceil(high)
-    (low, high), _ = jax.lax.scan(halve, (low, high), None, HALVINGS)
+    _, high, _ = jax.lax.while_loop(apart, halve, (low, high, 0))
     return jnp.where(jnp.abs(high) < ATOM * step, 0.0, high)  # zero itself may have a probability
 
 

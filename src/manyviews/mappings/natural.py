@@ -89,7 +89,7 @@ def settle(view: StochasticGP, q: Gaussian, outputs: Observations) -> Stochastic
     value = float(_value(view, q, outputs))
     rho, enough = 1.0, GAIN * outputs.n_observed()
     for _ in range(SETTLING):
-        new = _natural_step(view, q, outputs, rho)
+        new = _natural_step(view, q, outputs, jnp.asarray(rho))  # a number would be compiled in
         reached = float(_value(new, q, outputs))
         if not reached > value:
             rho *= 0.3

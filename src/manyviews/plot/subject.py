@@ -70,6 +70,10 @@ class Subject:
             raise OptionError(f"there is no view {view!r}: there are {self.names}")
         return str(view)
 
+    def gaussian(self, view: str) -> bool:
+        """Whether a view's noise is Gaussian, so that its values may be centred and scaled."""
+        return getattr(self.model, "likelihoods_", {}).get(view) is None
+
     def users(self, dimension: int) -> list[str]:
         """The views that use a dimension."""
         weights = self.relevance.iloc[:, dimension]

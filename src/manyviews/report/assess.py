@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from jaxtyping import Float
 from sklearn.linear_model import RidgeCV
 
 from ..data import as_views, match_views
+from ..likelihoods import Categorical
 from ..plot.quality import coverage
 from ..plot.subject import Subject
 
@@ -35,6 +36,9 @@ class Assessment:
     centre, scale : ndarray
         Mean of the training columns, and the scale the model divides them by: one number where
         all columns have one unit (``scaling="view"``), one per column with ``"column"``.
+    low, high, density : ndarray of shape (n_samples, n_columns), optional
+        Of views that are not Gaussian: the ends of 90 % intervals (none of levels without an
+        order), and the log density, or log probability, of every value.
     """
 
     view: str
@@ -45,6 +49,23 @@ class Assessment:
     linear: Float[np.ndarray, "N D"]
     centre: Float[np.ndarray, " D"]
     scale: Float[np.ndarray, " D"]
+    low: Float[np.ndarray, "N D"] | None = None
+    high: Float[np.ndarray, "N D"] | None = None
+    density: Float[np.ndarray, "N D"] | None = None
+
+    def covered(self) -> float:
+        """Share of the true values inside 90 % intervals."""
+        if self.low is None or self.high is None:
+            return coverage(self.truth, self.mean, self.std, LEVEL)
+        known = ~np.isnan(self.truth)
+        return float(np.mean(((self.low <= self.truth) & (self.truth <= self.high))[known]))
+
+    def densities(self) -> Float[np.ndarray, "N D"]:
+        """Log density of every value: in units of the scale if Gaussian, else in its own."""
+        if self.density is not None:
+            return self.density
+        deviation = (self.truth - self.mean) / self.std
+        return -0.5 * deviation**2 - np.log(self.std / self.scale) - 0.5 * np.log(2 * np.pi)
 
     def error(self, prediction: Float[np.ndarray, "*N D"]) -> float:
         """Root mean square error in units of the scale."""
@@ -74,8 +95,6 @@ class Assessment:
 
     def summary(self) -> dict[str, Any]:
         """The row of a table."""
-        deviation = (self.truth - self.mean) / self.std
-        density = -0.5 * deviation**2 - np.log(self.std / self.scale) - 0.5 * np.log(2 * np.pi)
         return {
             "view": self.view,
             "predicted from": self.given,
@@ -84,8 +103,8 @@ class Assessment:
             "error, ridge": self.error(self.linear),
             "variance explained": self.explained(self.mean),
             "variance explained, ridge": self.explained(self.linear),
-            "coverage of 90 % intervals": coverage(self.truth, self.mean, self.std, LEVEL),
-            "log density per value": float(np.nanmean(density)),
+            "coverage of 90 % intervals": self.covered(),
+            "log density per value": float(np.nanmean(self.densities())),
         }
 
 
@@ -98,35 +117,62 @@ def assess(model: Any, held_out: Any, times: Any = None, sequences: Any = None) 
     when = {} if times is None and sequences is None else {"times": times, "sequences": sequences}
     if subject.single or len(subject.names) == 1:
         return _halves(subject, held_out, when)
-    columns = [table.columns.tolist() for table in subject.tables.values()]
-    found = match_views(held_out, subject.names, columns)
+    columns = {name: table.columns.tolist() for name, table in subject.tables.items()}
+    beside = _beside(model)
+    columns |= beside
+    found = match_views(held_out, list(columns), list(columns.values()))
     frames = {
         name: pd.DataFrame(table, index=found.samples, columns=labels)
         for name, table, labels in zip(found.names, found.tables, found.columns, strict=True)
     }
     assessments = []
-    for name, truth in frames.items():
-        others = {other: table for other, table in frames.items() if other != name}
-        informed = np.any([t.notna().any(axis=1) for t in others.values()], axis=0)
+    for name in subject.names:
+        truth = frames[name]
+        others = [other for other in subject.names if other != name]
+        informed = np.any([frames[o].notna().any(axis=1) for o in others], axis=0)
         wanted = informed & truth.notna().any(axis=1).to_numpy()
         if not wanted.any():
             continue
-        given = {other: table[wanted] for other, table in others.items()}
+        known = {other: frames[other][wanted] for other in [*others, *beside]}
         stamps = {key: None if s is None else np.asarray(s)[wanted] for key, s in when.items()}
-        mean, std = model.predict(given, name, return_std=True, **stamps)
-        assessments.append(
-            _compare(
-                name,
-                " and ".join(given) if len(given) < 4 else f"the {len(given)} other views",
-                truth[wanted].to_numpy(),
-                (np.asarray(mean), np.asarray(std)),
-                np.hstack([subject.tables[o].to_numpy() / subject.scale(o) for o in given]),
-                np.hstack([table.to_numpy() / subject.scale(o) for o, table in given.items()]),
-                subject.tables[name].to_numpy(),
-                subject.scale(name),
-            )
+        mean, std = model.predict(known, name, return_std=True, **stamps)
+        more = (
+            {} if subject.gaussian(name) else _own_terms(model, known, name, truth[wanted], stamps)
         )
+        compared = _compare(
+            name,
+            " and ".join(others) if len(others) < 4 else f"the {len(others)} other views",
+            truth[wanted].to_numpy(),
+            (np.asarray(mean), np.asarray(std)),
+            np.hstack([subject.tables[o].to_numpy() / subject.scale(o) for o in others]),
+            np.hstack([known[o].to_numpy() / subject.scale(o) for o in others]),
+            subject.tables[name].to_numpy(),
+            subject.scale(name),
+        )
+        assessments.append(replace(compared, **more))
     return assessments
+
+
+def _beside(model: Any) -> dict[str, list[Any]]:
+    """Tables that come with views (trials, exposures, events), and their columns."""
+    kinds = [kind for kind in getattr(model, "likelihoods_", {}).values() if kind is not None]
+    names = {kind.beside for kind in kinds if kind.beside is not None}
+    given = zip(
+        getattr(model, "given_names_", ()), getattr(model, "given_columns_", ()), strict=True
+    )
+    return {name: columns for name, columns in given if name in names}
+
+
+def _own_terms(
+    model: Any, known: Mapping[str, Any], name: str, truth: pd.DataFrame, stamps: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Intervals that are quantiles, and densities of values as they are."""
+    density = model.predict_log_density({**known, name: truth}, name, **stamps)
+    found = {"density": np.asarray(density)}
+    if not isinstance(model.likelihoods_[name], Categorical):
+        tails = (0.5 - LEVEL / 2, 0.5 + LEVEL / 2)
+        found["low"], found["high"] = model.predict_quantiles(known, name, tails, **stamps)
+    return found
 
 
 def _halves(subject: Subject, held_out: Any, when: Mapping[str, Any]) -> list[Assessment]:

@@ -410,7 +410,8 @@ def fit_section(subject: Subject) -> str:
                 (5.0, 3.2),
             )
         )
-    ratios = zip(subject.names, info.signal_to_noise, strict=False)
+    pairs = zip(subject.names, info.signal_to_noise, strict=False)
+    ratios = [(name, ratio) for name, ratio in pairs if np.isfinite(ratio)]
     facts = {
         "lower bound (log evidence)": f"{getattr(subject.model, 'lower_bound_', np.nan):.1f}",
         "starts": starts_in_words(info),
@@ -419,6 +420,8 @@ def fit_section(subject: Subject) -> str:
         "time": f"{info.seconds:.1f} s, of which {info.compile_seconds:.1f} s to compile; "
         f"{info.n_evaluations} evaluations",
     }
+    if not all(map(subject.gaussian, subject.names)):
+        facts["kinds of data"] = "; ".join(f"{name}: {why}" for name, why in info.kinds.items())
     if np.size(info.jitter):
         facts["largest jitter"] = f"{np.max(info.jitter):.0e}"
     return section("The fit", f"<div class='row'>{''.join(pictures)}</div>", facts_list(facts))

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
+from scipy.special import logsumexp
 
 from ..data import When
 from ..errors import OptionError
@@ -30,7 +31,13 @@ from ..mappings.rows import augmented_evidence
 from ..mappings.sensitivity import sensitivity
 from .cross_view import TREATMENTS, as_positions, fill_private
 from .importance import importance_density
-from .kind_answers import fill_kind, level_probabilities, share_of_deviance, value_quantiles
+from .kind_answers import (
+    fill_kind,
+    level_probabilities,
+    share_of_deviance,
+    value_densities,
+    value_quantiles,
+)
 from .prediction import draw, moments
 
 
@@ -240,7 +247,7 @@ class VariationalEngine(Engine):
         self, view: int, rows: Tables, q: Positions
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
         posterior = self.posteriors[view]
-        if not isinstance(posterior, StochasticPosterior) or q.weights is not None:
+        if not isinstance(posterior, StochasticPosterior) or several(q):
             return super().fill(view, rows, q)
         given = split_table(rows[view], posterior.likelihood)[1]
         return fill_kind(posterior, self._seen(view, q), given)
@@ -255,9 +262,24 @@ class VariationalEngine(Engine):
         self, view: int, q: Positions, probabilities: Sequence[float], rng: np.random.RandomState
     ) -> Float[np.ndarray, "P N D"]:
         posterior = self.posteriors[view]
-        if not isinstance(posterior, StochasticPosterior) or q.weights is not None:
+        if not isinstance(posterior, StochasticPosterior) or several(q):
             return super().quantiles(view, q, probabilities, rng)
         return value_quantiles(posterior, self._seen(view, q), probabilities)
+
+    def value_densities(
+        self, view: int, q: Positions, table: Float[np.ndarray, "N E"]
+    ) -> Float[np.ndarray, "N D"] | None:
+        """Log density of every value of a view at positions; None if it follows from moments."""
+        posterior = self.posteriors[view]
+        if not isinstance(posterior, StochasticPosterior):
+            return None
+        n_parts = len(q.mean) // len(table)
+        found = value_densities(posterior, self._seen(view, q), np.repeat(table, n_parts, axis=0))
+        if not several(q):
+            return found
+        parts = found.reshape(len(table), n_parts, -1)
+        assert q.weights is not None
+        return logsumexp(parts, axis=1, b=q.weights[:, :, None])
 
     def probabilities(self, view: int, q: Positions) -> Float[np.ndarray, "N D L"]:
         posterior = self.posteriors[view]
@@ -319,6 +341,11 @@ class VariationalEngine(Engine):
         full = np.zeros((*values.shape[:-1], self.positions.mean.shape[1]))
         full[..., self.model.latent.dimensions(view)] = values
         return full
+
+
+def several(q: Positions) -> bool:
+    """Whether positions are mixtures of more than one part."""
+    return q.weights is not None and q.weights.shape[1] > 1
 
 
 def known_places(rows: Tables) -> list[int]:

@@ -25,7 +25,9 @@ from ..mappings import Mapping, Observations, Outputs, make_observations, make_o
 from ..mappings.observations import working_table
 from ..parameters import with_positive_transform
 from .engine import VariationalEngine
+from .factor_start import factor_start
 
+FACTORS = "factors"  # init by group factor analysis
 INITIAL_PRECISION = 10.0  # of the sites of a temporal posterior
 
 
@@ -107,13 +109,26 @@ def starting_model(
     """
     plan = options.plan
     rng = np.random.default_rng([plan.seed, restart])
-    means = joint_means(options.working(data), options.n_components, options.init, rng)
+    means, shares = starting_means(data, options, rng)
     if restart >= len(plan.plans) and not (
         isinstance(options.init, str) and options.init == "random"
     ):
         means = means + 0.3 * rng.standard_normal(means.shape)
-    views = tuple(starting_mapping(view, Y, means, options, rng) for view, Y in enumerate(data))
+    views = tuple(
+        starting_mapping(view, Y, means, options, rng, None if shares is None else shares[view])
+        for view, Y in enumerate(data)
+    )
     return with_positive_transform(Model(latent_space(means, options), views), plan.search.positive)
+
+
+def starting_means(
+    data: Sequence[Float[np.ndarray, "N _"]], options: FitOptions, rng: np.random.Generator
+) -> tuple[Float[np.ndarray, "N Q"], Float[np.ndarray, "K Q"] | None]:
+    """Latent means, and the relevances of their dimensions if the start knows any."""
+    working = options.working(data)
+    if isinstance(options.init, str) and options.init == FACTORS:
+        return factor_start(working, options.n_components, rng)
+    return joint_means(working, options.n_components, options.init, rng), None
 
 
 def starting_mapping(
@@ -122,6 +137,7 @@ def starting_mapping(
     means: Float[np.ndarray, "N Q"],
     options: FitOptions,
     rng: np.random.Generator,
+    shares: Float[np.ndarray, " Q"] | None = None,
 ) -> Mapping:
     """The mapping of one view, as its options say."""
     search, kind = options.plan.search, options.kind(view)
@@ -130,12 +146,12 @@ def starting_mapping(
         assert isinstance(outputs, Observations)
         return initial_stochastic(
             Y, outputs, kind, means, options.kernels[view], options.n_inducing[view],
-            search.inducing, search.jitter_or(DEFAULT_JITTER), rng,
+            search.inducing, search.jitter_or(DEFAULT_JITTER), rng, shares,
         )  # fmt: skip
     return initial_mapping(
         Y, means, options.kernels[view], options.n_inducing[view], search.inducing,
         search.jitter_or(DEFAULT_JITTER), options.noise_floors[view],
-        options.local_counts(view + 1)[view], rng,
+        options.local_counts(view + 1)[view], rng, shares,
     )  # fmt: skip
 
 

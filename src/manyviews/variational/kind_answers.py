@@ -40,6 +40,19 @@ def value_quantiles(
     return np.stack([np.asarray(values)[: len(q.mean)] for values in found])
 
 
+def value_densities(
+    posterior: StochasticPosterior, q: Gaussian, table: Float[np.ndarray, "N E"]
+) -> Float[np.ndarray, "N D"]:
+    """Log density (or probability) of every value on its own, NaN where there is none."""
+    Y, given = split_table(table, posterior.likelihood)
+    seen = ~np.isnan(Y)
+    filled = jnp.asarray(np.where(seen, Y, posterior.likelihood.some_value()))
+    known = None if given is None else jnp.asarray(given)
+    with single_threaded_blas():
+        found = np.array(_densities(posterior, q, filled, known))
+    return np.where(seen, found, np.nan)
+
+
 def share_of_deviance(
     posterior: StochasticPosterior, q: Gaussian, table: Float[np.ndarray, "N E"]
 ) -> float:
@@ -73,6 +86,16 @@ def _probabilities(posterior: StochasticPosterior, q: Gaussian) -> Array:
 @eqx.filter_jit
 def _quantiles(posterior: StochasticPosterior, q: Gaussian, p: Float[Array, ""]) -> Array:
     return posterior.quantiles(q, p)
+
+
+@eqx.filter_jit
+def _densities(
+    posterior: StochasticPosterior,
+    q: Gaussian,
+    y: Float[Array, "N D"],
+    given: Float[Array, "N D"] | None,
+) -> Array:
+    return posterior.log_density(q, y, given)
 
 
 @eqx.filter_jit

@@ -1,13 +1,16 @@
 """Manifold relevance determination: any number of views, shared and private dimensions."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy.stats import norm
+from sklearn.utils import check_random_state
 
-from ..data import Aligned
+from ..data import Aligned, StoredViews
 from ..errors import OptionError
 from ..fitted import Positions
 from ..fitted.adjustment import Adjustment
@@ -21,12 +24,14 @@ from ..options import ARRAY, BOOLEAN, BY_VIEW, NONE, instance_of, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names, by_view
 from ..shells.views import NewSamples
+from .encoded_engine import EncodedEngine
 from .engine import VariationalEngine
-from .fit import fit_engine
+from .fit import FitOptions, fit_engine
 from .kinds import beside_names, choose_kinds, paired, picked, relative
 from .options import DEFAULT_NOISE_FLOOR, MISSING, VIEWS, fit_options
 from .power_comparison import POWERS, compare_powers
 from .residual_link import adjusted
+from .streamed import all_stochastic, fit_streamed, refuse_what_needs_all_rows, sample_frames
 
 
 @register_record
@@ -53,10 +58,11 @@ class MRD(ViewsModel):
     n_local : int or dict by view, default=0
         Local processes of each view. With one or more, its columns mix several kernels by weights
         of their own [McGPDS23]; see `McGPDS`.
-    init : {"concatenated", "separate", "canonical", "random"} or array, default="concatenated"
+    init : {"concatenated", "separate", "canonical", "factors", "random"} or array, optional
         Starting latent means: PPCA of all views side by side, PPCA of each view, generalised
-        canonical correlations (shared directions first), random, or given as an array (samples x
-        components).
+        canonical correlations (shared directions first), group factor analysis (which starts the
+        relevances, too), random, or given as an array (samples x components).
+        Default: ``"concatenated"``, or ``"factors"`` where a view is not Gaussian.
     scaling : {"column", "view", "none"} or dict by view, default="column"
         Divide each centred view by one number per column, by one number, or not at all.
     noise_floor : float or dict by view, default=1e-6
@@ -140,7 +146,7 @@ class MRD(ViewsModel):
     _options = {
         **VIEWS,
         "missing": (MISSING,),
-        "init": (one_of("concatenated", "separate", "canonical", "random"), ARRAY),
+        "init": (one_of("concatenated", "separate", "canonical", "factors", "random"), ARRAY, NONE),
         "split_columns": (BOOLEAN,),
         "likelihood": (instance_of(str, Likelihood), BY_VIEW, NONE),
         "residual_link": (BOOLEAN,),
@@ -156,7 +162,7 @@ class MRD(ViewsModel):
         *,
         kernel: str | Kernel | dict[str, str | Kernel] = "rbf + linear",
         n_local: int | dict[str, int] = 0,
-        init: Any = "concatenated",
+        init: Any = None,
         scaling: str | dict[str, str] = "column",
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
@@ -200,7 +206,9 @@ class MRD(ViewsModel):
     def fit(self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
         """Fit to a dict or list of tables, a MuData object, or a single table.
 
-        NaN is missing; a view may be missing for whole samples.
+        NaN is missing; a view may be missing for whole samples. Of
+        :class:`~manyviews.StoredViews`, left on disk, rows are read in blocks: an encoder learns
+        where every row is, and the model keeps a sample of them.
 
         Parameters
         ----------
@@ -209,7 +217,39 @@ class MRD(ViewsModel):
             points then follow a Gaussian process over time [MRD21, §4.3]; see
             `BayesianGPLVM.fit`.
         """
+        if isinstance(views, StoredViews):
+            refuse_what_needs_all_rows(self, times, sequences)
+            return self._fit_stored(views)
         scaled = self._prepare(views, times, sequences, y)
+        options = self._fit_options(scaled)
+        engine, info = fit_engine(scaled, self.view_names_, options)
+        info.kinds = self.kinds_
+        self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
+        self._check_signal()
+        return self
+
+    def _fit_stored(self, stored: StoredViews) -> Self:
+        """Fit to rows that pass by in blocks, from a sample of them."""
+        self._check_options()
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        scaled = self._prepare(sample_frames(stored, rng))
+        options = self._fit_options(scaled)
+        kinds = all_stochastic(options.likelihoods)
+        found = fit_streamed(stored, scaled, self, replace(options, likelihoods=kinds))
+        found.info.kinds = self.kinds_
+        self._adopt(found.engine, found.info, None, len(found.info.bound_trace))
+        pairs = zip(self.scalings_, scaled, strict=True)
+        jacobians = [float(s.log_jacobian(Y[:, : len(s.scale)]).mean()) for s, Y in pairs]
+        self.lower_bound_ = found.bound - len(stored) * sum(jacobians)
+        self._check_signal()
+        return self
+
+    def _check_signal(self) -> None:
+        ratios = dict(zip(self.view_names_, self.fit_info_.signal_to_noise.tolist(), strict=True))
+        check_signal(ratios, self.signal_check)
+
+    def _fit_options(self, scaled: list[Float[np.ndarray, "N _"]]) -> FitOptions:
+        """Options of the fit, for views of these kinds."""
         asked = [self.likelihoods_[name] for name in self.view_names_]
         kinds = [relative(kind, Y) for kind, Y in zip(asked, scaled, strict=True)]
         local = self._by_view(self.n_local, "n_local", 0)
@@ -219,7 +259,7 @@ class MRD(ViewsModel):
                     f"view {name!r} is not Gaussian, and local processes are for Gaussian views "
                     "only: set its n_local to 0"
                 )
-        options = fit_options(
+        return fit_options(
             self,
             scaled,
             kernels=self._by_view(self.kernel, "kernel", "rbf + linear"),
@@ -232,12 +272,6 @@ class MRD(ViewsModel):
             n_restarts=3,
             likelihoods=kinds,
         )
-        engine, info = fit_engine(scaled, self.view_names_, options)
-        info.kinds = self.kinds_
-        self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
-        ratios = dict(zip(self.view_names_, info.signal_to_noise.tolist(), strict=True))
-        check_signal(ratios, self.signal_check)
-        return self
 
     # ------------------------------------------------------------------ kinds of data
 
@@ -278,6 +312,28 @@ class MRD(ViewsModel):
             density = density - scaling.log_jacobian(table[:, : len(scaling.scale)])
         return density, error
 
+    def predict_log_density(
+        self, views: Any, target: str, *, times: Any = None, sequences: Any = None, **how: Any
+    ) -> Any:
+        """Log density of every value of a view, given the other views of its row.
+
+        In the units of the data; log probabilities of counts and levels; NaN where a value is
+        missing. What is known of the target takes no part in the prediction. The mean over values
+        that were held out compares models.
+        """
+        new = self._new(views, times, sequences)
+        (place,) = self._places(target)
+        scaling, table = self.scalings_[place], new.scaled[place]
+        hidden = [Y if k != place else np.full_like(Y, np.nan) for k, Y in enumerate(new.scaled)]
+        asked = NewSamples(new.found, hidden, new.when)
+        q, (adjust,) = self._asked(asked, [place], how)
+        found = self.engine_.value_densities(place, q, table)
+        if found is None:
+            values = scaling.undo(table[:, : len(scaling.scale)])
+            mean, std = self._moments(place, q, True, False, adjust)
+            found = norm.logpdf(values, mean, std)
+        return self._like(new.found, target, found)
+
     def _inference(self) -> dict[str, Any]:
         return {
             **super()._inference(),
@@ -290,6 +346,8 @@ class MRD(ViewsModel):
         self, place: int, new: NewSamples, q: Positions, places: Sequence[int], how: dict[str, Any]
     ) -> Adjustment | None:
         if not self.residual_link or self.when_ is not None:
+            return None
+        if isinstance(self.engine_, EncodedEngine):
             return None
         return adjusted(self.engine_, place, new.scaled, q, places, {**self._inference(), **how})
 

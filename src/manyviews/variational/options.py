@@ -9,10 +9,9 @@ from jaxtyping import Float
 from ..data import When
 from ..errors import OptionError
 from ..inference.driver import plan_fit
-from ..inference.search import Search, Stage
+from ..inference.search import Search, Stage, stages_of_kinds
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
-from ..mappings.observations import working_table
 from ..options import (
     ARRAY,
     BY_VIEW,
@@ -25,7 +24,7 @@ from ..options import (
     number,
     one_of,
 )
-from .fit import FitOptions, default_plans
+from .fit import FACTORS, FitOptions, default_plans
 
 DEFAULT_NOISE_FLOOR = 1e-6  # of a view's variance
 
@@ -91,17 +90,20 @@ def fit_options(
     def own_plans(search: Search) -> tuple[tuple[Stage, ...], ...]:
         if stages is not None:
             return (stages,)
-        working = [working_table(Y, kind) for Y, kind in zip(scaled, kinds, strict=True)]
-        return default_plans(int(search.max_iter), working, n_components)
+        if of_kinds:
+            return (stages_of_kinds(int(search.max_iter), n_samples),)
+        return default_plans(int(search.max_iter), scaled, n_components)
 
     kinds = tuple(likelihoods) or (None,) * len(scaled)
-
+    of_kinds = any(kind is not None for kind in kinds)
+    if of_kinds:
+        n_restarts = 1
     return FitOptions(
         n_components=n_components,
         n_inducing=tuple(inducing_count(m, n_samples) for m in n_inducing),
         kernels=tuple(kernels),
         noise_floors=tuple(float(floor) for floor in noise_floors),
-        init=model.init,
+        init=(FACTORS if of_kinds else "concatenated") if model.init is None else model.init,
         missing=missing,
         plan=plan_fit(model.search, own_plans, model.random_state, model.verbose, n_restarts),
         when=when,

@@ -1,0 +1,124 @@
+"""Tables that are read block by block."""
+
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from manyviews import StoredViews
+from manyviews.data.blocks import ahead, as_blocks
+from manyviews.errors import DataError, OptionError
+
+
+@pytest.fixture
+def table(rng):
+    found = rng.poisson(2.0, size=(57, 4)).astype(float)
+    found[3, 1] = np.nan
+    return found
+
+
+def stored(kind, table, folder):
+    if kind == "memmap":
+        np.save(folder / "t.npy", table)
+        return np.load(folder / "t.npy", mmap_mode="r")
+    if kind == "npy":
+        np.save(folder / "t.npy", table)
+        return folder / "t.npy"
+    if kind == "zarr":
+        zarr = pytest.importorskip("zarr")
+        array = zarr.open(str(folder / "t.zarr"), mode="w", shape=table.shape, dtype="f8")
+        array[:] = table
+        return folder / "t.zarr"
+    if kind == "parquet":
+        pytest.importorskip("pyarrow")
+        frame = pd.DataFrame(table, columns=list("abcd"))
+        frame.to_parquet(folder / "t.parquet", row_group_size=10)
+        return folder / "t.parquet"
+    if kind == "h5ad":
+        anndata = pytest.importorskip("anndata")
+        full = sparse.csr_matrix(np.nan_to_num(table))
+        anndata.AnnData(full).write_h5ad(folder / "t.h5ad")
+        return folder / "t.h5ad"
+    return {"csc": sparse.csc_array, "coo": sparse.coo_array}[kind](np.nan_to_num(table))
+
+
+@pytest.mark.parametrize("kind", ["memmap", "npy", "zarr", "parquet", "h5ad", "csc", "coo"])
+def test_blocks_are_the_rows_of_the_table(kind, table, tmp_path):
+    blocks = as_blocks("counts", stored(kind, table, tmp_path))
+    expected = np.nan_to_num(table) if kind in {"h5ad", "csc", "coo"} else table
+    assert blocks.shape == (57, 4)
+    assert len(blocks.columns) == 4
+    for first, last in ((0, 57), (0, 10), (10, 20), (7, 33), (50, 57), (56, 57)):
+        np.testing.assert_array_equal(blocks.read(first, last), expected[first:last])
+
+
+def test_all_rows_pass_by_once_and_samples_are_from_all_over(table):
+    views = StoredViews({"a": table, "b": table[:, :1]})
+    seen = dict(views.shuffled(10, np.random.default_rng(0)))
+    assert sorted(seen) == [0, 10, 20, 30, 40, 50]
+    assert list(seen) != sorted(seen)
+    whole = np.concatenate([seen[first][0] for first in sorted(seen)])
+    np.testing.assert_array_equal(whole, table)
+    numbers, some = views.sample(20, np.random.default_rng(0))
+    assert len(set(numbers.tolist())) == len(numbers) == 20
+    assert numbers.min() < 10
+    assert numbers.max() > 47
+    np.testing.assert_array_equal(some["b"], table[numbers, :1])
+    assert repr(views) == "StoredViews of 57 rows: a (4 columns), b (1 columns)"
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({}, "no view"),
+        ({"a": np.ones((3, 2)), "b": np.ones((4, 2))}, "equally many rows"),
+        ({"a": np.ones(3)}, "must be a table"),
+        ({"a": "nowhere.npy"}, "no file"),
+    ],
+)
+def test_what_cannot_be_stored_views(tables, message):
+    with pytest.raises(DataError, match=message):
+        StoredViews(tables)
+
+
+def test_unknown_files_and_infinities_are_named(tmp_path, table):
+    (tmp_path / "t.xls").touch()
+    with pytest.raises(OptionError, match="unknown kind"):
+        as_blocks("a", tmp_path / "t.xls")
+    table[41, 2] = np.inf
+    with pytest.raises(DataError, match=r"'a'.*row 41, column 2"):
+        as_blocks("a", table).read(40, 50)
+
+
+class Shrinking:
+    shape = (10, 2)
+
+    def __getitem__(self, rows):
+        return np.zeros((max(0, min(rows.stop, 6) - rows.start), 2))
+
+
+def test_a_file_that_shrinks_while_it_is_read_is_named():
+    blocks = as_blocks("a", Shrinking())
+    assert blocks.read(0, 5).shape == (5, 2)
+    with pytest.raises(DataError, match="has changed since"):
+        blocks.read(5, 10)
+
+
+def test_blocks_come_ahead_in_order_and_errors_come_through():
+    assert list(ahead(iter(range(20)))) == list(range(20))
+
+    def broken():
+        yield 1
+        raise DataError("no more")
+
+    items = ahead(broken())
+    assert next(items) == 1
+    with pytest.raises(DataError, match="no more"):
+        next(items)
+    before = threading.active_count()
+    cut = ahead(iter(range(1000)))
+    next(cut)
+    cut.close()
+    assert threading.active_count() == before
