@@ -1,7 +1,7 @@
 """Several processes that fit one model together, on one machine or many.
 
 Every process runs the same script. It joins the others before anything else, names the same files
-or hands over rows of its own to :func:`gather_rows`, and then fits as usual::
+or hands over rows of its own to `gather_rows()`, and then fits as usual::
 
     import manyviews
     from manyviews.processes import gather_rows, join_processes

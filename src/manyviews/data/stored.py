@@ -19,7 +19,7 @@ class StoredViews:
     """Several tables about the same rows, left where they are.
 
     The rows of all tables are the same samples in the same order; NaN is missing. For
-    :meth:`MRD.fit <manyviews.MRD.fit>`, which then reads them in blocks, ahead of the computation,
+    `MRD.fit <manyviews.MRD.fit>()`, which then reads them in blocks, ahead of the computation,
     and never holds more than a few.
 
     Parameters

@@ -11,7 +11,7 @@ warning says why. The environment variable ``MANYVIEWS_FUSED`` decides otherwise
 ``interpret``  the kernel, step by step on any processor; slow, for tests
 =============  ==========================================================================
 
-:func:`fused_report` tells what has been decided.
+`fused_report()` tells what has been decided.
 """
 
 import os

@@ -144,10 +144,11 @@ class StageRun:
         """
         run, stage, watch = self.run, self.stage, self.watch
         batches = Batches(stage.iterations, stage.n_rows, stage.step_size)
-        model, seed = run.objective.model(x), 1000 * self.restart + self.index
+        seed = 1000 * self.restart + self.index
+        begun = model = run.objective.model(x)
         self.write()
         try:
-            for model, values in stretches(model, run.objective.outputs, batches, seed):
+            for model, values in stretches(begun, run.objective.outputs, batches, seed):
                 noise = np.array([float(view.noise_variance()) for view in model.views])
                 signal = run.variances / noise
                 run.trace += values.tolist()

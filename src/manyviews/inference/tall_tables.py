@@ -32,7 +32,7 @@ def tall_fill(
 ) -> Float[np.ndarray, "N D"]:
     """Missing entries from the shrunken leading directions, again and again, from ``filled`` on.
 
-    The rounds are those of :func:`~manyviews.inference.initialise.ppca_fill`.
+    The rounds are those of `ppca_fill()`.
     """
     missing = jnp.asarray(np.isnan(Y))
     return np.array(_filled(missing, jnp.asarray(filled), n_components, rounds))

@@ -5,6 +5,7 @@ of an uncertain latent position; one part is a Gaussian.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -116,7 +117,7 @@ def predictive_quantiles(
     centre = jnp.where(jnp.isfinite(centre), centre, 0.0)
     step = jnp.where(jnp.isfinite(spread), jnp.sqrt(spread), 1.0) + 1.0
 
-    def widen(state: tuple[Array, ...]) -> tuple[Array, ...]:
+    def widen(state: Any) -> Any:
         low, high, _, count = state
         above, below = cdf(low) >= probability, cdf(high) < probability
         low = jnp.where(above, low - 2.0 * (centre - low) - step, low)
@@ -127,13 +128,13 @@ def predictive_quantiles(
     start = (rounded(centre - step), rounded(centre + step), jnp.asarray(True), 0)
     low, high, _, _ = jax.lax.while_loop(lambda s: s[2] & (s[3] < DOUBLINGS), widen, start)
 
-    def halve(state: tuple[Array, ...]) -> tuple[Array, ...]:
+    def halve(state: Any) -> Any:
         low, high, count = state
         middle = rounded(0.5 * (low + high))
         enough = cdf(middle) >= probability
         return jnp.where(enough, low, middle), jnp.where(enough, middle, high), count + 1
 
-    def apart(state: tuple[Array, ...]) -> Array:
+    def apart(state: Any) -> Array:
         low, high, count = state
         least = PRECISION * (jnp.abs(low) + jnp.abs(high)) if likelihood.continuous else 1.0
         return jnp.any(high - low > least) & (count < HALVINGS)

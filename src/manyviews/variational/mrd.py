@@ -207,7 +207,7 @@ class MRD(ViewsModel):
         """Fit to a dict or list of tables, a MuData object, or a single table.
 
         NaN is missing; a view may be missing for whole samples. Of
-        :class:`~manyviews.StoredViews`, left on disk, rows are read in blocks: an encoder learns
+        `StoredViews`, left on disk, rows are read in blocks: an encoder learns
         where every row is, and the model keeps a sample of them.
 
         Parameters
