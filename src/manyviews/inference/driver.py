@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from ..errors import ExpectationErrorWarning, FactorisationError
 from ..expectations import Gaussian
 from ..latent import marginals
+from ..linalg import MAX_JITTER
 from ..mappings import Mapping, Outputs
 from ..mappings.base import condition
 from .bound import Model
@@ -122,13 +123,30 @@ def _conditioned(model: Model, outputs: tuple[Outputs, ...], info: FitInfo) -> F
     q = marginals(model.latent)
     seen = [q[..., model.latent.dimensions(k)] for k in range(len(outputs))]
     info.expectation_error = max(map(_expectation_error, model.views, seen))
-    posteriors = tuple(map(condition, model.views, seen, outputs))
-    if not all(np.isfinite(np.asarray(p.weights)).all() for p in posteriors):
-        raise FactorisationError(
-            "the fitted model cannot be conditioned on its data: the noise is too small for the "
-            "jitter; raise jitter or noise_floor"
-        )
-    return Fit(model, posteriors, info)
+    found = [_condition(*each) for each in zip(model.views, seen, outputs, strict=True)]
+    views, posteriors = tuple(view for view, _ in found), tuple(each for _, each in found)
+    own = [getattr(view, "jitter", 0.0) for view in views]
+    info.jitter = np.maximum(info.jitter, own)
+    return Fit(Model(model.latent, views), posteriors, info)
+
+
+def _condition(view: Mapping, q: Gaussian, outputs: Outputs) -> tuple[Mapping, Any]:
+    """What prediction needs of a view, and the view with as much jitter as that takes.
+
+    At the optimum of very many rows, I + βA is a small difference of large numbers, and rounding
+    that the bound has survived may spoil it here.
+    """
+    while True:
+        found = condition(view, q, outputs)
+        if np.isfinite(np.asarray(found.weights)).all():
+            return view, found
+        jitter = getattr(view, "jitter", MAX_JITTER)
+        if jitter >= MAX_JITTER:
+            raise FactorisationError(
+                "the fitted model cannot be conditioned on its data: the noise is too small for "
+                "the jitter; raise noise_floor, or jitter of its search"
+            )
+        view = view.with_jitter(min(10.0 * jitter, MAX_JITTER))
 
 
 def _expectation_error(view: Mapping, q: Gaussian) -> float:

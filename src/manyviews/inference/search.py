@@ -150,9 +150,10 @@ class Search:
 
 def with_fields(params: dict[str, Any]) -> dict[str, Any]:
     """An estimator's parameters with those of its search, where it has one, as ``search__…``."""
-    if "search" not in params:
+    search = params.get("search", False)
+    if search is not None and not isinstance(search, Search):  # none, or an error that fit reports
         return params
-    fields = (params["search"] or Search()).get_params()
+    fields = (search or Search()).get_params()
     return params | {f"{NESTED}{name}": value for name, value in fields.items()}
 
 

@@ -1,7 +1,8 @@
 """What a mapping is: a distribution over functions from the latent space to one view."""
 
+import dataclasses
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import equinox as eqx
 from jaxtyping import Array, Float, Int
@@ -49,6 +50,14 @@ class Mapping(eqx.Module):
     def some_outputs(self, outputs: Any, columns: Int[Array, " n"]) -> "tuple[Mapping, Any]":
         """The mapping to some of the outputs, and these; for mappings that can be so divided."""
         raise NotImplementedError
+
+    def with_jitter(self, jitter: float) -> Self:
+        """The same mapping with another jitter on the diagonal of its covariance."""
+        same = object.__new__(type(self))
+        for field in dataclasses.fields(self):
+            value = jitter if field.name == "jitter" else getattr(self, field.name)
+            object.__setattr__(same, field.name, value)
+        return same
 
     def expectation_error(self, q: Gaussian) -> float:
         """Relative error of the psi statistics under q(X); zero where they are in closed form."""
