@@ -46,7 +46,7 @@ def _integers(t, rng):
 
 def _nullable(t, rng):
     whole = np.where(np.isnan(t), np.nan, rng.integers(-50, 50, t.shape))
-    kind = rng.choice(["Int64", "Float64", "Int32"])
+    kind = str(rng.choice(["Int64", "Float64", "Int32"]))
     return _frame(whole, rng).astype(kind), whole
 
 
