@@ -68,7 +68,9 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _rounds(parts: dict[str, Part], jobs: int, seconds: float) -> list[tuple[dict[str, int], float]]:
+def _rounds(
+    parts: dict[str, Part], jobs: int, seconds: float
+) -> list[tuple[dict[str, int], float]]:
     """Which parts run side by side, in how many processes, and how long."""
     whole = sum(part.share for part in parts.values())
     if jobs < len(parts):  # one after another

@@ -75,10 +75,17 @@ def _difference(a: Any, b: Any, found: Any, tensors: Any, place: str = "model") 
             return "" if alike and x.tobytes() == y.tobytes() else place
         if set(a) != set(b):
             return f"{place}: {sorted(set(a) ^ set(b))}"
-        return next(filter(None, (_difference(a[k], b[k], found, tensors, f"{place}.{k}") for k in a)), "")
+        return next(
+            filter(None, (_difference(a[k], b[k], found, tensors, f"{place}.{k}") for k in a)), ""
+        )
     if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         pairs = enumerate(zip(a, b, strict=True))
-        return next(filter(None, (_difference(x, y, found, tensors, f"{place}.{i}") for i, (x, y) in pairs)), "")
+        return next(
+            filter(
+                None, (_difference(x, y, found, tensors, f"{place}.{i}") for i, (x, y) in pairs)
+            ),
+            "",
+        )
     same = type(a) is type(b) and (a == b or (a != a and b != b))
     return "" if same else f"{place}: {str(a)[:80]!r} for {str(b)[:80]!r}"
 

@@ -63,7 +63,9 @@ def _mudata(table: np.ndarray) -> Result:
     except ImportError:
         return Result("package not installed")
     names = pd.DataFrame(index=[f"s{i}" for i in range(len(table))])
-    data = MuData({"a": AnnData(table, obs=names), "b": AnnData(table[: ROWS // 2], obs=names[: ROWS // 2])})
+    data = MuData(
+        {"a": AnnData(table, obs=names), "b": AnnData(table[: ROWS // 2], obs=names[: ROWS // 2])}
+    )
     found = as_views(data)
     same = np.array_equal(found.tables[0], table, equal_nan=True)
     same &= np.isnan(found.tables[1][ROWS // 2 :]).all()
@@ -162,7 +164,9 @@ def _times(rng: np.random.Generator) -> Result:
     if wanted is ...:
         return Result("taken")
     same = np.allclose(found.inputs[:, 0], wanted, rtol=1e-12, atol=1e-6)
-    return Result("read alike" if same else "wrong", "" if same else f"times, {kind}: read otherwise")
+    return Result(
+        "read alike" if same else "wrong", "" if same else f"times, {kind}: read otherwise"
+    )
 
 
 def _fits(rng: np.random.Generator) -> Result:
@@ -198,5 +202,5 @@ def _checked(model: Any, name: str, about: str) -> Result:
 
 PART = Part(
     f"tables in {len(FORMS)} forms and spoiled ones, options, times: read alike, finite, or refused",
-    limit=60.0, share=2.0, start=start,
+    limit=60.0, share=1.0, start=start,
 )  # fmt: skip

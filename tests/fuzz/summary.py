@@ -35,7 +35,10 @@ def coverage_lines(numbers: list[dict[str, Any]]) -> list[str]:
         for question, share in one.items():
             if question != "case":
                 by_question[question].append(share)
-    lines = ["| question | sets | coverage of 90 % intervals | standard error |", "|---|---:|---:|---:|"]
+    lines = [
+        "| question | sets | coverage of 90 % intervals | standard error |",
+        "|---|---:|---:|---:|",
+    ]
     for question, shares in sorted(by_question.items()):
         error = np.std(shares, ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else np.nan
         lines.append(f"| {question} | {len(shares)} | {np.mean(shares):.3f} | {error:.3f} |")
