@@ -7,6 +7,7 @@ import platform
 import sys
 import tempfile
 import time
+import warnings
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,7 +28,7 @@ def main() -> int:
     if unknown:
         raise SystemExit(f"there is no part {unknown[0]!r}: there are {', '.join(NAMES)}")
     if asked.case is not None:
-        return _once(names[0], asked.seed, asked.case)
+        return _again(names[0], asked.seed, range(asked.case, asked.case + asked.cases))
     parts = {name: PARTS[name]() for name in names}
     print(f"seed {asked.seed}, {asked.jobs} processes, {asked.minutes:g} minutes", flush=True)
     found: dict[str, Found] = {}
@@ -64,6 +65,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--only", help=f"some of {','.join(NAMES)}")
     parser.add_argument("--case", type=int, help="try one case of one part again")
+    parser.add_argument("--cases", type=int, default=1, help="and those after it, so many in all")
     parser.add_argument("--json", type=Path, help="file for the counts and findings")
     return parser.parse_args()
 
@@ -95,17 +97,23 @@ def _say(name: str, seed: int, found: Found) -> None:
         print("\n".join(coverage_lines(found.numbers)), flush=True)
 
 
-def _once(name: str, seed: int, number: int) -> int:
+def _again(name: str, seed: int, numbers: range) -> int:
+    """Try single cases in this process, at the settings of a worker."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        if os.environ.get("TESTS_FUZZ_READY") is None:  # the settings of a worker
+        if os.environ.get("TESTS_FUZZ_READY") is None:
             made = environment(Path(folder)) | {"TESTS_FUZZ_READY": "1"}
             made["MANYVIEWS_COMPILE_CACHE"] = os.environ.get("MANYVIEWS_COMPILE_CACHE", "")
             os.execve(sys.executable, [sys.executable, "-m", "tests.fuzz", *sys.argv[1:]], made)
-        began = time.perf_counter()
-        result = attempt(PARTS[name]().start(Path(folder)), generator(seed, name, number), number)
-    print(f"{name} {number}: {result.outcome} after {time.perf_counter() - began:.1f} s")
-    print(result.wrong or result.numbers or "")
-    return int(bool(result.wrong))
+        warnings.simplefilter("ignore")
+        case, wrong = PARTS[name]().start(Path(folder)), 0
+        for number in numbers:
+            began = time.perf_counter()
+            result = attempt(case, generator(seed, name, number), number)
+            print(f"{name} {number}: {result.outcome} after {time.perf_counter() - began:.1f} s")
+            if result.wrong or result.numbers:
+                print(result.wrong or result.numbers)
+            wrong += bool(result.wrong)
+    return int(wrong > 0)
 
 
 def _versions() -> dict[str, str]:

@@ -56,7 +56,8 @@ def attempt(
 def in_words(error: BaseException) -> str:
     """What is wrong with an error as an answer to a user; empty if nothing is."""
     modules = [frame.f_globals["__name__"] for frame, _ in traceback.walk_tb(error.__traceback__)]
-    checked = modules[-1].split(".")[0] in OURS or "sklearn.utils.validation" in modules
+    last = modules[-1] if modules else ""
+    checked = last.split(".")[0] in OURS or "sklearn.utils.validation" in modules
     text = str(error)
     plain = isinstance(error, ManyviewsError) or (
         isinstance(error, ValueError | TypeError | NotFittedError) and checked

@@ -23,10 +23,7 @@ def start(folder: Path) -> Any:
 
     def case(rng: np.random.Generator, number: int) -> Result:
         raw = saved[rng.integers(len(saved))]
-        if rng.random() < 0.5:
-            changed = bytes_changed(raw, rng)
-        else:
-            changed = forged(raw, "state", rng)
+        changed = bytes_changed(raw, rng) if rng.random() < 0.5 else forged(raw, "state", rng)
         path.write_bytes(changed)
         try:
             state = Checkpoint(path, PRINT).resume()

@@ -98,22 +98,21 @@ def _imputed(
     return {f"{name}, impute": float(np.mean(inside))}
 
 
-def _factors(rng: np.random.Generator, structured: bool) -> dict[str, np.ndarray]:
-    """Two shared factors, and a private one each where the noise is independent."""
+def _factors(rng: np.random.Generator, columns: tuple[int, int], private: bool) -> Any:
+    """Two shared factors and, with independent noise, a private one each; or correlated noise."""
     shared, views = rng.standard_normal((TRAIN + TEST, 2)), {}
-    for name, columns in (("a", 10), ("b", 8)):
-        table = shared @ rng.standard_normal((2, columns))
-        own = rng.standard_normal((TRAIN + TEST, columns))
-        mixing = 0.3 * rng.standard_normal((columns, columns)) + np.eye(columns)
-        if not structured:
-            private = rng.standard_normal((TRAIN + TEST, 1)) @ rng.standard_normal((1, columns))
-            table, mixing = table + private, np.eye(columns)
-        views[name] = table + 0.5 * own @ mixing
+    for name, width in zip("ab", columns, strict=True):
+        table, mixing = shared @ rng.standard_normal((2, width)), np.eye(width)
+        if private:
+            table += rng.standard_normal((TRAIN + TEST, 1)) @ rng.standard_normal((1, width))
+        else:
+            mixing = mixing + 0.3 * rng.standard_normal((width, width))
+        views[name] = table + 0.5 * rng.standard_normal(table.shape) @ mixing
     return views
 
 
 def _gfa(rng: np.random.Generator) -> dict[str, float]:
-    views = _factors(rng, False)
+    views = _factors(rng, (10, 8), True)
     train = {view: table[:TRAIN] for view, table in views.items()}
     model = GroupFactorAnalysis(6, random_state=0).fit(train)
     found = _crossing(model, views, "GroupFactorAnalysis")
@@ -123,7 +122,7 @@ def _gfa(rng: np.random.Generator) -> dict[str, float]:
 
 
 def _pcca(rng: np.random.Generator) -> dict[str, float]:
-    views = _factors(rng, True)
+    views = _factors(rng, (5, 4), False)
     train = {view: table[:TRAIN] for view, table in views.items()}
     found = _crossing(ProbabilisticCCA(2).fit(train), views, "ProbabilisticCCA")
     return found | _imputed(ProbabilisticCCA(2), train, "ProbabilisticCCA", rng)

@@ -91,6 +91,6 @@ def _difference(a: Any, b: Any, found: Any, tensors: Any, place: str = "model") 
 
 
 PART = Part(
-    f"changed files of {len(KINDS)} models, with and without a new checksum: refused or read exactly",
+    f"changed files of {len(KINDS)} models, under old or new checksums: refused or read exactly",
     limit=60.0, share=2.0, start=start,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Short fits of every model to many kinds of data: finite, no negative variance, honest about it."""
+"""Short fits of every model to many kinds of data: finite, no negative variance, honest."""
 
 import warnings
 from pathlib import Path

@@ -121,6 +121,7 @@ def _times(rng: np.random.Generator) -> Result:
     samples = [f"s{i}" for i in range(n)]
     order = rng.permutation(n)
     stamps = pd.DatetimeIndex(days)
+    zoned = stamps.tz_localize("UTC")
     forms = {
         "numbers": (numbers, numbers),
         "list": (numbers.tolist(), numbers),
@@ -129,8 +130,8 @@ def _times(rng: np.random.Generator) -> Result:
         "texts": (days.astype(str), seconds),
         "dates": ([d.item() for d in days], seconds),
         "timestamps": (list(stamps), seconds),
-        "zone": (pd.Series(stamps.tz_localize("UTC"), samples), seconds),
-        "zone elsewhere": (pd.Series(stamps.tz_localize("UTC").tz_convert("Asia/Tokyo"), samples), seconds),
+        "zone": (pd.Series(zoned, samples), seconds),
+        "zone elsewhere": (pd.Series(zoned.tz_convert("Asia/Tokyo"), samples), seconds),
         "another order": (pd.Series(numbers, samples).iloc[order], numbers),
         "durations": (days - np.datetime64("1970-01-01"), seconds),
         "table": (np.stack([numbers, numbers], 1), numbers),
@@ -201,6 +202,6 @@ def _checked(model: Any, name: str, about: str) -> Result:
 
 
 PART = Part(
-    f"tables in {len(FORMS)} forms and spoiled ones, options, times: read alike, finite, or refused",
+    f"tables in {len(FORMS)} forms, spoiled ones, options, times: read alike, finite, or refused",
     limit=60.0, share=1.0, start=start,
 )  # fmt: skip

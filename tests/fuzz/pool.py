@@ -1,5 +1,6 @@
 """Processes that try cases side by side, and a watchdog over them."""
 
+import contextlib
 import json
 import os
 import signal
@@ -86,10 +87,8 @@ class Slot:
     def end(self) -> None:
         """Kill the process, and those that it has started."""
         if self.process is not None:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
             self.process.wait()
             self.process = None
 
