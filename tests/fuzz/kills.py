@@ -97,7 +97,7 @@ def _killed(
 ) -> Result:
     took, wanted = reference
     file, kills, state = run / "model.safetensors", 0, ""
-    for _ in range(rng.integers(1, 4)):
+    for _ in range(rng.integers(1, 6)):
         resume = (run / "options.toml").exists()
         again = ["fit", "--resume", str(run)] if resume else [*_fit(name, data), "-o", str(run)]
         again += ["--no-report"] if resume else []

@@ -1,8 +1,11 @@
 """A few cases of the parts that take no time; ``make fuzz`` tries the others, and many more."""
 
 import json
+import os
 import subprocess
 import sys
+from importlib import metadata
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +13,7 @@ import pytest
 
 from manyviews.errors import DataError
 
-from . import files
+from . import files, pool
 from .case import Result, attempt, generator, in_words, refused
 from .mutate import forged, header_of, json_changed
 from .parts import PARTS
@@ -83,3 +86,13 @@ def test_tables_of_what_was_tried():
         "files": part, "coverage": {**part, "numbers": numbers}}}  # fmt: skip
     assert "| files | 1,001 | 1,000 read | 1 | 0 |" in text(result)
     assert coverage_lines(numbers)[2] == "| A, impute | 2 | 0.900 | 0.100 |"
+
+
+def test_a_library_that_is_not_installed_has_a_version_all_the_same(tmp_path, monkeypatch):
+    def absent(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(pool, "version", absent)
+    place = pool.environment(tmp_path)["PYTHONPATH"].split(os.pathsep)[-1]
+    found = metadata.distributions(name="manyviews", path=[place])
+    assert [one.version for one in found] == ["0"]
