@@ -71,7 +71,8 @@ def _difference(a: Any, b: Any, found: Any, tensors: Any, place: str = "model") 
     if place.endswith(".random_state") and a is None:  # only whole numbers are kept
         return ""
     if isinstance(a, dict) and isinstance(b, dict):
-        if "tensor" in a and "tensor" in b and a.get("kind") == b.get("kind"):
+        tensor = str(a.get("tensor")) in found and str(b.get("tensor")) in tensors
+        if tensor and a.get("kind") == b.get("kind"):
             x, y = found[a["tensor"]], tensors[b["tensor"]]
             alike = x.dtype == y.dtype and x.shape == y.shape
             return "" if alike and x.tobytes() == y.tobytes() else place

@@ -21,6 +21,8 @@ def text(result: dict[str, Any]) -> str:
         counts = dict(part["counts"])
         wrong = counts.pop("wrong", 0)
         told = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))
+        kills = sum(one.get("kills", 0) for one in part.get("numbers", ()))
+        told += f" ({kills} kills)" if kills else ""
         whole = sum(counts.values()) + wrong
         lines.append(f"| {name} | {whole:,} | {told} | {wrong:,} | {part['unfinished']} |")
     if "coverage" in result["parts"]:
