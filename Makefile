@@ -4,11 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 DEMO   := results/demo
+MINUTES ?= 5
+SEED   ?= 0
+JOBS   ?= 2
 
 EXPERIMENTS := toy robustness oil-map oil-class pose yale avletters fi-mrd peers cmu35 video exam imputation \
     missing-inputs mackey usps thesis-mixture thesis-gplvm toy-mc pose-mc cuave tables defaults
 
-.PHONY: help demo test test-all lint format bench docs docs-serve docs-pictures experiments clean
+.PHONY: help demo test test-all fuzz lint format bench docs docs-serve docs-pictures experiments clean
 
 help:            ## what there is
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -28,6 +31,9 @@ test: lint       ## lint, types, the documentation's code, and tests
 
 test-all: test   ## and the longer tests
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m long tests
+
+fuzz: $(READY)   ## odd inputs, broken files, kills: MINUTES=5 SEED=0 JOBS=2; see docs/robustness.md
+	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS) --json results/fuzz.json
 
 lint: $(READY)   ## format check, lint and types
 	$(BIN)/ruff format --check .

@@ -266,3 +266,20 @@ def test_a_class_of_the_same_name_needs_another_one():
 def test_a_file_that_cannot_be_written_says_where_and_why(fitted, tmp_path):
     with pytest.raises(FileWriteError, match="create it first"):
         fitted[0].save(tmp_path / "none" / "model.safetensors")
+
+
+@pytest.mark.parametrize("node", [[1], {"list": [], "x": 1}, {"tuple": "ab"}, {"list": {}}, {}])
+def test_parts_that_no_model_writes_are_refused(node, fitted, tmp_path):
+    model, _ = fitted
+    path = tmp_path / "model.safetensors"
+    model.save(path)
+
+    def change(header, tensors):
+        tree = json.loads(header["content"])
+        tree["fields"]["samples_"] = node
+        header["content"] = json.dumps(tree)
+        header["sha256"] = digest(header, tensors)
+
+    rewrite(path, change)
+    with pytest.raises(FileFormatError, match="the file holds a"):
+        manyviews.load(path)

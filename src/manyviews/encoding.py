@@ -81,31 +81,38 @@ def encode(node: Any, name: str, tensors: Tensors) -> Any:
 
 def decode(node: Any, tensors: Tensors) -> Any:
     """What `encode` was given; whatever it cannot have written is refused."""
+    if isinstance(node, list):
+        raise FileFormatError("the file holds a list that is not marked as one")
     if not isinstance(node, dict):
         return node
-    if "record" in node:
+    keys = set(node)
+    if keys == {"record", "fields"}:
         return _decode_record(node, tensors)
-    if "tensor" in node:
+    if keys == {"tensor", "kind"}:
         return _decode_array(node, tensors)
-    if "time" in node:
-        return pd.Timestamp(node["time"])
-    if "timedelta" in node:
-        return pd.Timedelta(node["timedelta"])
-    if "date" in node:
-        return datetime.date.fromisoformat(node["date"])
-    if "datetime" in node:
-        return datetime.datetime.fromisoformat(node["datetime"])
-    if "scalar" in node:
-        return decode(node["scalar"], tensors)[0]
-    if "words" in node:
-        return _decode_words(node["words"])
-    if "objects" in node:
+    if keys == {"objects", "shape"}:
         return _decode_objects(node, tensors)
-    if "dict" in node:
-        return {k: decode(v, tensors) for k, v in node["dict"].items()}
-    if "tuple" in node:
-        return tuple(decode(v, tensors) for v in node["tuple"])
-    return [decode(v, tensors) for v in node["list"]]
+    if len(keys) != 1:
+        raise FileFormatError(f"the file holds a node of unknown parts: {sorted(keys)}")
+    ((kind, value),) = node.items()
+    if kind == "time":
+        return pd.Timestamp(value)
+    if kind == "timedelta":
+        return pd.Timedelta(value)
+    if kind == "date":
+        return datetime.date.fromisoformat(value)
+    if kind == "datetime":
+        return datetime.datetime.fromisoformat(value)
+    if kind == "scalar":
+        return decode(value, tensors)[0]
+    if kind == "words":
+        return _decode_words(value)
+    if kind == "dict":
+        return {k: decode(v, tensors) for k, v in value.items()}
+    if kind not in {"tuple", "list"} or not isinstance(value, list):
+        raise FileFormatError(f"the file holds a node of an unknown kind {kind!r}")
+    items = [decode(v, tensors) for v in value]
+    return tuple(items) if kind == "tuple" else items
 
 
 def _place(kind: type) -> tuple[str, str]:

@@ -68,7 +68,8 @@ def _fit_and_write(
         fit_model(model, run.model, kept)
     fitted = getattr(model, "model_", model)
     quietly = {"verbose": 0, "search__checkpoint": None}  # the run's, not the model's
-    fitted.set_params(**{k: v for k, v in quietly.items() if k in fitted.get_params()})
+    for owner in filter(None, (fitted, getattr(model, "estimator", None))):
+        owner.set_params(**{k: v for k, v in quietly.items() if k in owner.get_params()})
     model.save(folder.model)
     for message in messages:
         say(f"note: {message}", quiet)

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -257,9 +257,15 @@ def _state_of(state: dict[str, Any], tensors: Arrays) -> State:
     for name, value in tensors.items():
         start, _, rest = name.partition(".")
         runs.setdefault(int(start), {})[rest] = value
+    if set(state) != {part.name for part in fields(State)} - {"runs"}:
+        raise ValueError("its state is not complete")
     place = state.pop("place")
+    if place is not None and set(place) != {part.name for part in fields(Place)}:
+        raise ValueError("its place in a stage is not complete")
     for name in BY_START:
-        state[name] = dict(state[name])
+        pairs, state[name] = state[name], dict(state[name])
+        if not isinstance(pairs, list) or len(pairs) != len(state[name]):
+            raise ValueError(f"its {name} are not one for each start")
     found = State(place=None if place is None else Place(**place), runs=runs, **state)
     starts = [*(found.alive or []), *found.compared, *found.done, *found.bounds, *runs]
     numbers = [found.stage, *starts, *found.done.values()]

@@ -1,0 +1,98 @@
+"""A few cases of the parts that take no time; ``make fuzz`` tries the others, and many more."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import metadata
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manyviews.errors import DataError
+
+from . import files, pool
+from .case import Result, attempt, generator, in_words, refused
+from .mutate import forged, header_of, json_changed
+from .parts import PARTS
+from .pool import Found, Slot
+from .summary import coverage_lines, text
+
+pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
+CASES = "250"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("part", ["inputs", "checkpoints"])
+def test_nothing_is_wrong_with_the_first_cases(part):
+    """In a process whose types are not checked, as those of users are."""
+    cases = [sys.executable, "-m", "tests.fuzz", "--only", part, "--case", "0", "--cases", CASES]
+    done = subprocess.run(cases, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count(" after ") == int(CASES)
+
+
+def test_changed_files_are_refused_or_read_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "KINDS", ("PPCA", "GroupFactorAnalysis", "KernelCCA"))
+    case = PARTS["files"]().start(tmp_path)
+    found = [attempt(case, generator(0, "files", n), n) for n in range(int(CASES))]
+    assert [one.wrong for one in found if one.wrong] == []
+    assert {one.outcome for one in found} == {"refused", "read as it is"}
+
+
+def test_a_case_depends_on_its_number_alone(tmp_path):
+    draws = [generator(0, "inputs", number).random() for number in (3, 4, 3)]
+    assert draws[0] == draws[2] != draws[1]
+    assert generator(1, "inputs", 3).random() != draws[0] != generator(0, "files", 3).random()
+
+
+def test_errors_of_ours_are_answers_and_others_are_not():
+    def raised(error):
+        try:
+            raise error
+        except Exception as found:
+            return refused(found, "about").outcome
+
+    assert raised(DataError("the view 'a' has no columns")) == "refused"
+    assert raised(KeyError("something that is long enough")) == "wrong"
+    assert raised(ValueError("of somebody else, and long enough")) == "wrong"
+    assert "ZeroDivisionError" in in_words(ZeroDivisionError("by zero"))
+    assert attempt(lambda rng, n: 1 / 0, np.random.default_rng(0), 0).outcome == "wrong"
+
+
+def test_forged_files_have_their_checksum(tmp_path):
+    raw = files._saved("PPCA", tmp_path / "model.safetensors")
+    changed = forged(raw, "content", np.random.default_rng(1))
+    assert header_of(changed)["sha256"] != header_of(raw)["sha256"]
+    assert json_changed('{"a": [1, 2]}', np.random.default_rng(0)) != '{"a": [1, 2]}'
+
+
+def test_findings_of_processes_are_added_up(tmp_path):
+    slot = Slot("files", 0, 0, 1, tmp_path, 1.0)
+    lines = [{"counts": {"refused": 3}}, {"case": 5, "wrong": "so"}, {"counts": {"wrong": 1}}]
+    slot.notes.write_text("\n".join(map(json.dumps, lines)))
+    slot.extra.append({"case": 7, "wrong": "no answer after 1 s"})
+    slot.add_to(found := Found())
+    assert found.counts == {"refused": 3, "wrong": 2}
+    assert [one["case"] for one in found.wrong] == [7, 5]
+
+
+def test_tables_of_what_was_tried():
+    numbers = [{"case": 0, "A, impute": 0.8}, {"case": 1, "A, impute": 1.0}]
+    part = {"counts": Result("read").numbers | {"read": 1000, "wrong": 1}, "unfinished": 0}
+    result = {"command": "c", "python": "3", "versions": {"jax": "1"}, "parts": {
+        "files": part, "coverage": {**part, "numbers": numbers}}}  # fmt: skip
+    assert "| files | 1,001 | 1,000 read | 1 | 0 |" in text(result)
+    assert coverage_lines(numbers)[2] == "| A, impute | 2 | 0.900 | 0.100 |"
+
+
+def test_a_library_that_is_not_installed_has_a_version_all_the_same(tmp_path, monkeypatch):
+    def absent(name):
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr(pool, "version", absent)
+    place = pool.environment(tmp_path)["PYTHONPATH"].split(os.pathsep)[-1]
+    found = metadata.distributions(name="manyviews", path=[place])
+    assert [one.version for one in found] == ["0"]
