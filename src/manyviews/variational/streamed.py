@@ -71,7 +71,7 @@ def fit_streamed(
     likelihoods = tuple(view.likelihood for view in views)
     encoder = Encoder.start(scaled, likelihoods, options.n_components, seed)
     encoder = taught(encoder, scaled, first.latent.infer().marginals)
-    how = Streaming(passes=options.plan.search.passes)
+    how = Streaming(passes=float(options.plan.search.passes))
     bounds: list[np.ndarray] = [trace * len(stored) / len(scaled[0])]
     blocks = ahead(prepared_blocks(stored, model, how, seed))
     for now in fit_stream(views, encoder, blocks, len(stored), how, seed):
