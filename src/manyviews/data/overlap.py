@@ -1,7 +1,8 @@
 """Which samples the views have in common, and why it may be fewer than their owner thinks."""
 
+import numbers
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,8 +127,8 @@ def why(
 ) -> str:
     """What may keep the names of two views apart; empty if nothing is known of it."""
     here, there = list(samples[a]), list(samples[b])
-    hits = {
-        view: len({_alike(c) for c in columns[view]} & {_alike(s) for s in samples[other]})
+    hits = {  # numbers say nothing: they are what rows and columns without names are called
+        view: len(_names(columns[view]) & _names(samples[other]))
         for view, other in ((a, b), (b, a))
     }
     turned, straight = sorted((a, b), key=lambda view: -hits[view])
@@ -172,6 +173,11 @@ CHANGES: dict[str, Callable[[str], str]] = {
     "hyphens, dots and underscores": lambda name: name.translate(str.maketrans("", "", "-._")),
     "leading zeros": _unpadded,
 }
+
+
+def _names(labels: Iterable[Any]) -> set[Any]:
+    """Labels that are no numbers, as they compare."""
+    return {_alike(label) for label in labels if not isinstance(label, numbers.Number)}
 
 
 def _alike(name: Any) -> str:

@@ -22,8 +22,8 @@ LOG_VARIANCES = (-12.0, 4.0)
 class Seen(NamedTuple):
     """One view of some rows as an encoder sees it: zeros where a value is missing."""
 
-    values: Float[Array, "n D"]
-    mask: Float[Array, "n D"]
+    values: Float[Array, "n _"]
+    mask: Float[Array, "n _"]
 
 
 class Encoder(eqx.Module):
@@ -42,7 +42,7 @@ class Encoder(eqx.Module):
     @classmethod
     def start(
         cls,
-        tables: Sequence[Float[np.ndarray, "N E"]],
+        tables: Sequence[Float[np.ndarray, "N _"]],
         likelihoods: Sequence[Likelihood],
         n_components: int,
         seed: int,
@@ -61,7 +61,7 @@ class Encoder(eqx.Module):
         biases = tuple(jnp.zeros(o) for _, o in pairs)
         return cls(tuple(likelihoods), centre, scale, weights, biases)
 
-    def look(self, tables: Sequence[Float[np.ndarray, "n E"]]) -> tuple[Seen, ...]:
+    def look(self, tables: Sequence[Float[np.ndarray, "n _"]]) -> tuple[Seen, ...]:
         """Rows of all views as the network takes them."""
         found = []
         parts = zip(tables, self.likelihoods, self.centre, self.scale, strict=True)

@@ -81,7 +81,7 @@ class Stretch(NamedTuple):
 def fit_stream(
     views: tuple[StochasticGP, ...],
     encoder: Encoder,
-    blocks: Iterator[Sequence[Float[np.ndarray, "n E"]]],
+    blocks: Iterator[Sequence[Float[np.ndarray, "n _"]]],
     n_rows: int,
     how: Streaming,
     seed: int = 0,
@@ -264,7 +264,7 @@ def encoded(encoder: Encoder, seen: tuple[Seen, ...]) -> Gaussian:
 
 def taught(
     encoder: Encoder,
-    tables: Sequence[Float[np.ndarray, "N E"]],
+    tables: Sequence[Float[np.ndarray, "N _"]],
     q: Gaussian,
     steps: int = 500,
     step_size: float = 3e-3,

@@ -59,7 +59,7 @@ def all_stochastic(
 
 
 def fit_streamed(
-    stored: StoredViews, scaled: list[Float[np.ndarray, "n E"]], model: Any, options: FitOptions
+    stored: StoredViews, scaled: list[Float[np.ndarray, "n _"]], model: Any, options: FitOptions
 ) -> Streamed:
     """Fit from a sample, teach an encoder what it found, and go on with all rows."""
     began, seed = time.perf_counter(), options.plan.seed
@@ -95,7 +95,7 @@ def fit_streamed(
 
 def prepared_blocks(
     stored: StoredViews, model: Any, how: Streaming, seed: int
-) -> Iterator[list[Float[np.ndarray, "n E"]]]:
+) -> Iterator[list[Float[np.ndarray, "n _"]]]:
     """Blocks of rows as often as they are to be read, checked and scaled."""
     rng, left = np.random.default_rng(seed), how.passes * len(stored)
     while left > 0:
