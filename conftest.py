@@ -1,5 +1,8 @@
 """The documentation's examples, and the compiler's settings for them and for all tests."""
 
+import gc
+from pathlib import Path
+
 import jax
 import pytest
 from _pytest.doctest import DoctestItem
@@ -8,6 +11,19 @@ from _pytest.doctest import DoctestItem
 # microseconds; small programs are kept, too, for other processes.
 jax.config.update("jax_disable_most_optimizations", True)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+
+
+MOST_MAPPINGS = 30_000  # pieces of memory; Linux ends a process that has 65,530
+
+
+@pytest.fixture(autouse=True)
+def room_for_compiled_programs():
+    """Drop compiled programs before they are too many: each holds pieces of memory of its own."""
+    yield
+    mappings = Path("/proc/self/maps")
+    if mappings.exists() and mappings.read_bytes().count(b"\n") > MOST_MAPPINGS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,3 @@
-import gc
 import os
 import shutil
 from pathlib import Path
@@ -47,19 +46,6 @@ settings.load_profile("manyviews")
 def pytest_configure(config):
     # Not in pyproject.toml: there it would import the package before the hook above.
     config.addinivalue_line("filterwarnings", "error::manyviews.errors.ManyviewsWarning")
-
-
-MOST_MAPPINGS = 40_000  # pieces of memory; Linux ends a process that has 65,530
-
-
-@pytest.fixture(autouse=True)
-def room_for_compiled_programs():
-    """Drop compiled programs before they are too many: each holds pieces of memory of its own."""
-    yield
-    mappings = Path("/proc/self/maps")
-    if mappings.exists() and mappings.read_bytes().count(b"\n") > MOST_MAPPINGS:
-        jax.clear_caches()
-        gc.collect()
 
 
 @pytest.fixture
