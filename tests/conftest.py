@@ -29,7 +29,6 @@ def typechecker(function):
 
 install_import_hook("manyviews", f"{__name__}.typechecker")
 
-import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
