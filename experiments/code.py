@@ -12,8 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 LIBRARY = ROOT / "src" / "manyviews"
 SHOWING = ("cli", "explore", "interop", "plot", "report")
-CARRYING = ("catalogue", "code", "pages", "pieces", "plan", "provenance", "record", "setting",
-            "table")  # fmt: skip
+CARRYING = ("catalogue", "cells", "code", "pages", "pieces", "plan", "provenance", "record",
+            "setting", "table")  # fmt: skip
 
 
 def fingerprint(module: str) -> str:

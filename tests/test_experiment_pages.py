@@ -3,9 +3,11 @@
 import math
 
 import pytest
+from experiments import cells as made
 from experiments import pages
+from experiments.cells import TableError, table
 from experiments.code import fingerprint
-from experiments.pages import AGED, DOCS, MARKED, TableError, differs, rewritten, source, table
+from experiments.pages import AGED, DOCS, MARKED, differs, rewritten, source
 from experiments.record import Record
 from experiments.table import Row, printed, summarise
 
@@ -26,7 +28,8 @@ ROWS = [
 def files(monkeypatch):
     """Records in place of files."""
     found = {}
-    monkeypatch.setattr(pages, "recorded", lambda name: found[name])
+    for module in (made, pages):
+        monkeypatch.setattr(module, "recorded", lambda name: found[name])
 
     def add(header=None, rows=ROWS):
         found["toy"] = Record("toy", header or {"origin": "typed"}, rows)
@@ -142,3 +145,18 @@ def test_pages_are_rewritten_between_their_marks(files):
     files(HEADER | {"code": "another"})
     assert rewritten(fresh) != fresh
     assert not differs(fresh)  # that code ages is said by the site, and is no reason to fail
+
+
+def test_the_site_makes_the_tables_anew(files):
+    from importlib.util import module_from_spec, spec_from_file_location
+    from types import SimpleNamespace
+
+    from mkdocs.exceptions import PluginError
+
+    spec = spec_from_file_location("tables", DOCS / "hooks" / "tables.py")
+    spec.loader.exec_module(hook := module_from_spec(spec))
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="experiments/a.md"))
+    text = '<!-- table: toy\n[columns]\nerror = "error"\n-->\nold\n<!-- end of table -->\n'
+    assert "| ridge | 0.15 |" in hook.on_page_markdown(text, page, None, None)
+    with pytest.raises(PluginError, match=r"experiments/a\.md: toy\.json has nothing"):
+        hook.on_page_markdown(text.replace('"error"', '"R2"'), page, None, None)

@@ -148,6 +148,27 @@ def test_the_plan_says_what_is_to_be_run_and_how_long(folder, capsys):
     assert "1.0 min or more for 1 of them" in capsys.readouterr().out
 
 
+def test_all_of_them_run_one_after_the_other(folder, monkeypatch, capsys):
+    Record("toy", {"code": code.fingerprint("toy")}, [Row("a", "b", 1.0)]).write(
+        folder / "toy.json"
+    )
+    ran = []
+
+    def run(command, check):
+        ran.append(command[3])
+        assert {"--seeds=3", "--jobs=2"} <= set(command)
+        return subprocess.CompletedProcess(command, int(command[3] == "usps"))
+
+    monkeypatch.setattr("experiments.plan.subprocess.run", run)
+    with pytest.raises(SystemExit, match="failed: usps; the same command again"):
+        main(["all", "--seeds", "3", "--jobs", "2"])
+    assert ran == [name for name in EXPERIMENTS if name != "toy"]
+    assert f"{len(ran)} to run" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["all", "--fresh", "--seeds", "3", "--jobs", "2"])
+    assert "toy" in ran
+
+
 def test_words_are_no_code(tmp_path):
     path = tmp_path / "a.py"
     path.write_text(

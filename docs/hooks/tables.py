@@ -17,7 +17,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Make the tables of a page anew."""
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
-    from experiments.pages import TableError, rewritten
+    from experiments.cells import TableError
+    from experiments.pages import rewritten
 
     try:
         return rewritten(markdown)
