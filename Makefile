@@ -8,10 +8,7 @@ MINUTES ?= 5
 SEED   ?= 0
 JOBS   ?= 2
 
-EXPERIMENTS := toy robustness oil-map oil-class pose yale avletters fi-mrd peers cmu35 video exam imputation \
-    missing-inputs mackey usps thesis-mixture thesis-gplvm toy-mc pose-mc cuave tables defaults
-
-.PHONY: help demo test test-all fuzz lint format bench docs docs-serve docs-pictures experiments clean
+.PHONY: help demo test test-all fuzz lint format bench docs docs-serve docs-pictures docs-tables experiments clean
 
 help:            ## what there is
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -58,8 +55,11 @@ docs-pictures: $(READY) ## draw the committed pictures of the documentation anew
 	$(BIN)/python docs/assets/overview.py
 	$(BIN)/python docs/assets/explorer.py
 
-experiments: $(READY) ## reproduce the published tables (needs MANYVIEWS_DATA)
-	for name in $(EXPERIMENTS); do $(BIN)/python -m experiments $$name --json results/$$name.json || exit 1; done
+docs-tables: $(READY) ## write the tables of docs/experiments from experiments/results
+	$(BIN)/python -m experiments.pages
+
+experiments: $(READY) ## reproduce what is stale or absent: says how long, then runs; JOBS=2 (needs MANYVIEWS_DATA)
+	$(BIN)/python -m experiments all --jobs $(JOBS)
 
 clean:           ## remove what the targets made
 	rm -rf $(VENV) .venv-gpy .venv-gpflow .venv-cca_zoo .venv-mofa results site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis

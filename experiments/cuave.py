@@ -10,7 +10,7 @@ as the test frames do from the training frames (:func:`.cuave_rivals.left_out_fo
 import time
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.decomposition import PCA
@@ -26,6 +26,7 @@ from .cuave_rivals import (
     measures,
     mrd_rows,
 )
+from .pieces import finished, tallied
 from .pose_mc import BRIEF, HELD, TREATMENTS
 from .remembering import remembering
 from .scores import rmse
@@ -87,7 +88,7 @@ def run(setting: Setting) -> list[Row]:
     train, test = load(setting)
     folds = left_out_folds(train.video, test.video)
     rows = baseline_rows(train, test, folds)
-    rows += main_rows(setting, train, test, folds) + mrd_rows(setting, train, test)
+    rows += main_rows(setting, train, folds) + mrd_rows(setting, train, test)
     rows += standardised(rows)
     return rows + [
         printed("shared GP-LVM", measure, value)
@@ -132,24 +133,45 @@ def left_out(
     setting: Setting, train: Speech, folds: np.ndarray
 ) -> tuple[dict[Answers, np.ndarray], dict[Kind, float]]:
     """The training frames, every fold predicted from a model of the others; seconds of a fold."""
+    pieces = [(*kind, int(fold)) for kind in KINDS for fold in np.unique(folds)]
     found: dict[Answers, np.ndarray] = {}
-    seconds = {}
-    for kind in KINDS:
-        began = time.perf_counter()
-        for fold in np.unique(folds):
-            out = folds == fold
-            fitted = fit(setting, train.take(~out), 0, kind)
-            for power in POWERS:
-                for private, guess in predictions(
-                    fitted, train.take(out), power, TREATMENTS
-                ).items():
-                    answers = Answers(kind, power, private)
-                    found.setdefault(answers, np.zeros_like(train.mfcc))[out] = guess.mean
-        seconds[kind] = (time.perf_counter() - began) / len(np.unique(folds))
-    return found, seconds
+    seconds: dict[Kind, list[float]] = {}
+    for (*parts, fold), answer in finished(setting, one_fold, pieces).items():
+        kind = Kind(*parts)
+        seconds.setdefault(kind, []).append(answer["seconds"])
+        for power, private, mean in answer["means"]:
+            answers = Answers(kind, power, private)
+            found.setdefault(answers, np.zeros_like(train.mfcc))[folds == fold] = mean
+    return found, {kind: float(np.mean(several)) for kind, several in seconds.items()}
 
 
-def main_rows(setting: Setting, train: Speech, test: Speech, folds: np.ndarray) -> list[Row]:
+def one_fold(
+    setting: Setting, n_whitened: int, kernel: str, dynamic: bool, fold: int
+) -> dict[str, Any]:
+    """The means of one kind for the frames of a fold, by every power and treatment."""
+    train, test = load(setting)
+    out = left_out_folds(train.video, test.video) == fold
+    began = time.perf_counter()
+    fitted = fit(setting, train.take(~out), 0, Kind(n_whitened, kernel, dynamic))
+    means = [
+        (power, private, guess.mean)
+        for power in POWERS
+        for private, guess in predictions(fitted, train.take(out), power, TREATMENTS).items()
+    ]
+    return {"means": means, "seconds": time.perf_counter() - began}
+
+
+def one_fit(
+    setting: Setting, n_whitened: int, kernel: str, dynamic: bool, power: float, seed: int
+) -> dict[str, dict[str, float]]:
+    """Measures on the test frames by every treatment of the private path."""
+    train, test = load(setting)
+    fitted = fit(setting, train, seed, Kind(n_whitened, kernel, dynamic))
+    found = predictions(fitted, test, power, TREATMENTS)
+    return {private: measures(test, *guess) for private, guess in found.items()}
+
+
+def main_rows(setting: Setting, train: Speech, folds: np.ndarray) -> list[Row]:
     """McGPDS with the chosen answers, and with its other treatments of the private path."""
     best, rows = Answers(Kind(20, "linear"), 1.0, "conditional"), []
     if not setting.quick:
@@ -161,21 +183,18 @@ def main_rows(setting: Setting, train: Speech, test: Speech, folds: np.ndarray) 
             for answers, error in errors.items()
         ]  # fmt: skip
         best = min(errors, key=errors.__getitem__)
-    by_seed, began = [], time.perf_counter()
-    for seed in range(1 if setting.quick else min(setting.seeds, 3)):
-        fitted = fit(setting, train, seed, best.kind)
-        by_seed.append(predictions(fitted, test, best.power, TREATMENTS))
-    seconds = (time.perf_counter() - began) / len(by_seed)
+    seeds = range(1 if setting.quick else min(setting.seeds, 3))
+    by_seed = tallied(setting, one_fit, [(*best.kind, best.power, seed) for seed in seeds])
+    published = dict(zip(("RMSE", "NLPD"), PUBLISHED["McGPDS"], strict=True))
     for private in (best.private, *(name for name in TREATMENTS if name != best.private)):
-        method = "McGPDS" if private == best.private else f"McGPDS, {private}"
-        scores = [measures(test, *found[private]) for found in by_seed]
-        published = dict(zip(("RMSE", "NLPD"), PUBLISHED["McGPDS"], strict=True))
-        for measure in scores[0]:
-            rows.append(
-                summarise(
-                    method, measure, [score[measure] for score in scores], ours=True,
-                    seconds=seconds, note=str(best._replace(private=private)),
-                    published=published.get(measure) if method == "McGPDS" else None,
-                )
-            )  # fmt: skip
+        chosen = private == best.private
+        for (treatment, measure), (values, seconds) in by_seed.items():
+            if treatment == private:
+                rows.append(
+                    summarise(
+                        "McGPDS" if chosen else f"McGPDS, {private}", measure, values, ours=True,
+                        seconds=seconds, note=str(best._replace(private=private)),
+                        published=published.get(measure) if chosen else None,
+                    )
+                )  # fmt: skip
     return rows

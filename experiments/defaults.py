@@ -62,7 +62,7 @@ def run(setting: Setting) -> list[Row]:
     for problem in problems(setting, sets):
         models = {"ridge": plain_regressions(problem)["ridge"]}
         models |= {name: VARIANTS[name] for name in chosen}
-        found = compared(problem, models, 0, setting.results / "tables", setting.jobs)
+        found = compared(problem, models, 0, setting.shared("tables"), setting.jobs)
         table = found.table.set_index("method")
         for name in methods:
             if name not in table.index:

@@ -19,8 +19,8 @@ from manyviews import Search
 
 from . import kinds_models as models
 from . import kinds_references as references
-from .kinds_pieces import finished
 from .kinds_tasks import FOLDS, TASKS, Problem, Task, load
+from .pieces import finished
 from .setting import DataFolderError, Setting
 from .table import Row, summarise
 
@@ -44,7 +44,7 @@ def run(setting: Setting) -> list[Row]:
     pieces = [
         (method, _name(task), fold) for task in tasks for fold in range(folds) for method in chosen
     ]
-    found = finished(setting, "kinds", one_fold, pieces, _said)
+    found = finished(setting, one_fold, pieces, _said, all_of_them=False)
     rows = [
         row
         for task in tasks
@@ -90,7 +90,7 @@ def one_fold(setting: Setting, method: str, name: str, fold: int) -> dict[str, A
 def _said(answer: dict[str, Any]) -> str:
     if "failure" in answer:
         return answer["failure"]
-    return f"{answer['loss'] / max(answer['count'], 1):.3f}, {answer['seconds']:.0f} s"
+    return f"{answer['loss'] / max(answer['count'], 1):.3f}"
 
 
 def _rows(task: Task, method: str, answers: list[dict[str, Any]]) -> list[Row]:

@@ -18,8 +18,8 @@ from scipy.stats import spearmanr
 
 from manyviews import MRD, Search
 
-from .kinds_pieces import finished
 from .kinds_simulations import KINDS, VIEWS, simulate
+from .pieces import finished
 from .setting import DataFolderError, Setting
 from .table import Row, summarise
 
@@ -40,7 +40,7 @@ def run(setting: Setting) -> list[Row]:
             raise DataFolderError(f"there is no {unknown[0]!r}: there are {', '.join(known)}")
     seeds = 1 if setting.quick else setting.seeds
     pieces = [(m, kind, seed) for seed in range(seeds) for kind in sets for m in chosen]
-    found = finished(setting, "kinds-findings", one_fit, pieces, _said)
+    found = finished(setting, one_fit, pieces, _said, all_of_them=False)
     rows = []
     for method, kind in dict.fromkeys((m, kind) for m, kind, _ in pieces):
         answers = [answer for piece, answer in found.items() if piece[:2] == (method, kind)]
@@ -50,8 +50,7 @@ def run(setting: Setting) -> list[Row]:
 
 
 def _said(answer: dict[str, Any]) -> str:
-    verdict = "right" if answer["right"] else f"wrong: {answer['counts']}"
-    return f"{verdict}, {answer['seconds']:.0f} s"
+    return "right" if answer["right"] else f"wrong: {answer['counts']}"
 
 
 def _rows(method: str, kind: str, answers: list[dict[str, Any]]) -> list[Row]:

@@ -1,6 +1,5 @@
 """Regression when some inputs are missing [BGPLVM16, §6.2.1]."""
 
-import time
 import warnings
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from manyviews import Search, UncertainGPRegressor
 
+from .pieces import tallied
 from .setting import Setting
 from .table import Row, summarise
 
@@ -36,37 +36,40 @@ def run(setting: Setting) -> list[Row]:
     """Test MSE against the share of missing inputs, for both data sets."""
     seeds = 1 if setting.quick else max(setting.seeds, SEEDS)
     shares = (50,) if setting.quick else SHARES
-    sources: dict[str, Callable[[int], Split]] = {
-        "sim": simulated,
-        "mocap": lambda seed: walking(setting.load("cmu35"), seed),
-    }
     rows: list[Row] = []
-    for name, source in sources.items():
-        errors: dict[tuple[str, int], list[float]] = {}
-        seconds: dict[str, list[float]] = {}
-        for seed in range(seeds):
-            split = source(seed)
-            for share in shares:
-                for method, predict in methods(setting, seed).items():
-                    if method == FULL and share != shares[0]:  # it sees none of the others
-                        errors[method, share] = errors[method, shares[0]]
-                        continue
-                    began = time.perf_counter()
-                    error = test_error(split, predict, share, seed)
-                    seconds.setdefault(method, []).append(time.perf_counter() - began)
-                    errors.setdefault((method, share), []).append(error)
-        for (method, share), values in errors.items():
-            note = ""
-            if method in {OURS, PAPERS}:
-                wins = np.array(values) < np.array(errors[FULL, share])
+    for name in SOURCES:
+        pieces = [(FULL, name, seed, shares[0]) for seed in range(seeds)]  # it sees no others
+        pieces += [
+            (method, name, seed, share)
+            for seed in range(seeds)
+            for share in shares
+            for method in methods(setting, seed)
+            if method != FULL
+        ]
+        found = tallied(setting, one_error, pieces)
+        full = found[FULL, measure(name, shares[0])]
+        found |= {(FULL, measure(name, share)): full for share in shares}
+        for (method, what), (values, seconds) in found.items():
+            ours, note = method in {OURS, PAPERS}, ""
+            if ours:
+                wins = np.array(values) < np.array(full.values)
                 note = f"below {FULL} in {int(wins.sum())} of {len(values)} seeds"
-            rows.append(
-                summarise(
-                    method, f"MSE-{name}-{share}", values, note=note,
-                    seconds=float(np.mean(seconds[method])), ours=method in {OURS, PAPERS},
-                )
-            )  # fmt: skip
+            rows.append(summarise(method, what, values, note=note, seconds=seconds, ours=ours))
     return rows
+
+
+def measure(name: str, share: int) -> str:
+    """What is measured on a data set."""
+    return f"MSE-{name}-{share}"
+
+
+def one_error(
+    setting: Setting, method: str, name: str, seed: int, share: int
+) -> dict[str, dict[str, float]]:
+    """The error of one method on one split."""
+    split = SOURCES[name](setting, seed)
+    error = test_error(split, methods(setting, seed)[method], share, seed)
+    return {method: {measure(name, share): error}}
 
 
 def test_error(split: Split, predict: Callable, share: int, seed: int) -> float:
@@ -86,7 +89,7 @@ def hide(X: np.ndarray, share: int, rng: np.random.Generator) -> None:
     X.ravel()[hidden] = np.nan
 
 
-def simulated(seed: int) -> Split:
+def simulated(_: Setting, seed: int) -> Split:
     """Fifteen inputs drawn from a GP over one variable, five outputs from a GP over the inputs."""
     rng = np.random.default_rng(seed)
     t = np.linspace(0.0, 1.0, 200)[:, None]
@@ -103,12 +106,15 @@ def draw_gp(X: np.ndarray, length: float, n: int, rng: np.random.Generator) -> n
     return np.linalg.cholesky(K) @ rng.standard_normal((len(X), n))
 
 
-def walking(data: dict[str, np.ndarray], seed: int) -> Split:
+def walking(setting: Setting, seed: int) -> Split:
     """Frames of the walks (the first sixteen recordings): 39 columns in, the first 20 out."""
-    rng = np.random.default_rng(seed)
+    rng, data = np.random.default_rng(seed), setting.load("cmu35")
     frames = data["Y_train"][data["seq_id_train"] <= 16]
     chosen = frames[rng.permutation(len(frames))[:330]]
     return Split(chosen[:, 20:], chosen[:, :20], 50, 80, 35)
+
+
+SOURCES: dict[str, Callable[[Setting, int], Split]] = {"sim": simulated, "mocap": walking}
 
 
 def methods(setting: Setting, seed: int) -> dict[str, Callable]:

@@ -2,8 +2,9 @@
 [MRD21, §5.4; MRD12; McGPDS23, §6.4].
 """
 
-import time
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -18,11 +19,13 @@ from sklearn.svm import SVC
 from manyviews import McGPDS, MRDClassifier, Search
 
 from .paper_model import paper_mrd
+from .pieces import tallied
 from .setting import Setting
 from .table import Row, summarise
 
 SIZES = (70, 100, 200, 300, 500, 1000)
 DRAWS = 10
+COLLABORATES = "McGPDS"
 COLLABORATIVE = (70, 100, 200)  # sizes and draws for McGPDS, for time
 COLLABORATIVE_DRAWS = 3
 NEIGHBOUR = {70: 0.941, 100: 0.954, 200: 0.973, 300: 0.985, 500: 0.989, 1000: 0.992}
@@ -30,72 +33,70 @@ NEIGHBOUR = {70: 0.941, 100: 0.954, 200: 0.973, 300: 0.985, 500: 0.989, 1000: 0.
 
 def run(setting: Setting) -> list[Row]:
     """Accuracy on the 1000 test rows, from random subsets of the training rows."""
-    data = setting.load("oil")
-    Y, labels = data["Y_train"], data["labels_onehot_train"].argmax(axis=1)
-    test, truth = data["Y_test"], data["labels_onehot_test"].argmax(axis=1)
     sizes, draws = ((70,), 2) if setting.quick else (SIZES, DRAWS)
     rows: list[Row] = []
     for size in sizes:
-        accuracy: dict[str, list[float]] = {}
-        seconds: dict[str, float] = {}
-        losses = []
-        for draw in range(1 if size == len(Y) else draws):  # there is one subset of everything
-            chosen = np.random.default_rng(draw).permutation(len(Y))[:size]
-            for name, make in methods(setting, size, draw).items():
-                began = time.perf_counter()
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")
-                    model = make().fit(Y[chosen], labels[chosen])
-                    predicted = model.predict(test)
-                    if name == "MRD":
-                        losses.append(log_loss(truth, model.predict_proba(test)))
-                seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - began
-                accuracy.setdefault(name, []).append(float(np.mean(predicted == truth)))
-        for name, values in accuracy.items():
-            options = {"seconds": seconds[name] / len(values), "ours": name == "MRD"}
-            note = ""
-            if name == "MRD":
-                wins = np.array(values) > np.array(accuracy["1-NN"])
-                note = f"above 1-NN in {int(wins.sum())} of {len(values)} draws"
-            elif name == "1-NN":
-                note = f"the papers' 1-NN: {NEIGHBOUR[size]:.3f}"
-            rows.append(summarise(name, f"accuracy-{size}", values, note=note, **options))
-        rows.append(summarise("MRD", f"log-loss-{size}", losses, ours=True))
+        # there is one subset of everything
+        pieces = [
+            (name, size, draw)
+            for draw in range(1 if size == SIZES[-1] else draws)
+            for name in methods(setting, size, draw)
+        ]
         if size in COLLABORATIVE:
-            few = 1 if setting.quick else COLLABORATIVE_DRAWS
-            rows.append(collaborative_row(setting, size, few, (Y, labels), (test, truth)))
+            few = range(1 if setting.quick else COLLABORATIVE_DRAWS)
+            pieces += [(COLLABORATES, size, draw) for draw in few]
+        found = tallied(setting, one_draw, pieces)
+        neighbour = np.array(found["1-NN", f"accuracy-{size}"].values)
+        for (name, measure), (values, seconds) in found.items():
+            published, note = None, ""
+            if name == "1-NN":
+                published = NEIGHBOUR[size]
+            elif name == "MRD" and measure == f"accuracy-{size}":
+                wins = int((np.array(values) > neighbour).sum())
+                note = f"above 1-NN in {wins} of {len(values)} draws"
+            rows.append(
+                summarise(
+                    name, measure, values, note=note, seconds=seconds, published=published,
+                    ours=name in {"MRD", COLLABORATES},
+                )
+            )  # fmt: skip
     return rows
 
 
-def collaborative_row(
-    setting: Setting,
-    size: int,
-    draws: int,
-    train: tuple[np.ndarray, np.ndarray],
-    test: tuple[np.ndarray, np.ndarray],
-) -> Row:
-    """McGPDS of points [McGPDS23, §6.4], of the first few of the same draws;
-    the largest label wins.
-    """
-    values, began = [], time.perf_counter()
-    for draw in range(draws):
-        chosen = np.random.default_rng(draw).permutation(len(train[0]))[:size]
-        codes = 2.0 * np.eye(train[1].max() + 1)[train[1][chosen]] - 1.0
-        model = McGPDS(
-            5, min(size, 20 if setting.quick else 50), sharing="dimension", init="concatenated",
-            random_state=draw, noise_floor={"labels": 1e-2},
-            search=Search(max_iter=20 if setting.quick else 300),
-        )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit({"oil": train[0][chosen], "labels": codes})
-            found = model.predict({"oil": test[0]}, "labels", private="conditional")
-        values.append(float(np.mean(found.argmax(axis=1) == test[1])))
-    seconds = (time.perf_counter() - began) / draws
-    return summarise("McGPDS", f"accuracy-{size}", values, seconds=seconds, ours=True)
+def one_draw(setting: Setting, name: str, size: int, draw: int) -> dict[str, dict[str, float]]:
+    """Accuracy of one method from one subset; of MRD the log loss, too."""
+    data = setting.load("oil")
+    Y, labels = data["Y_train"], data["labels_onehot_train"].argmax(axis=1)
+    test, truth = data["Y_test"], data["labels_onehot_test"].argmax(axis=1)
+    chosen = np.random.default_rng(draw).permutation(len(Y))[:size]
+    found: dict[str, float] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if name == COLLABORATES:
+            predicted = collaborative(setting, Y[chosen], labels[chosen], test, draw)
+        else:
+            model = methods(setting, size, draw)[name]().fit(Y[chosen], labels[chosen])
+            predicted = model.predict(test)
+        if name == "MRD":
+            found[f"log-loss-{size}"] = float(log_loss(truth, model.predict_proba(test)))
+    return {name: {f"accuracy-{size}": float(np.mean(predicted == truth)), **found}}
 
 
-def methods(setting: Setting, size: int, seed: int) -> dict[str, object]:
+def collaborative(
+    setting: Setting, Y: np.ndarray, labels: np.ndarray, test: np.ndarray, seed: int
+) -> np.ndarray:
+    """McGPDS of points [McGPDS23, §6.4]; the largest label wins."""
+    codes = 2.0 * np.eye(labels.max() + 1)[labels] - 1.0
+    model = McGPDS(
+        5, min(len(Y), 20 if setting.quick else 50), sharing="dimension", init="concatenated",
+        random_state=seed, noise_floor={"labels": 1e-2},
+        search=Search(max_iter=20 if setting.quick else 300),
+    )  # fmt: skip
+    model.fit({"oil": Y, "labels": codes})
+    return model.predict({"oil": test}, "labels", private="conditional").argmax(axis=1)
+
+
+def methods(setting: Setting, size: int, seed: int) -> dict[str, Callable[[], Any]]:
     """Constructors by name; MRD with Q = 10 and at most 50 inducing inputs."""
     search = Search(max_iter=40) if setting.quick else Search()
     inducing = min(size, 20 if setting.quick else 50)

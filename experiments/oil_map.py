@@ -7,6 +7,7 @@ the one of the highest bound. The same data with values removed at random measur
 
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,22 +20,30 @@ from manyviews import BayesianGPLVM, Search
 from manyviews.inference.initialise import ppca_fill
 from manyviews.points import GPLVM
 
+from .oil_picture import draw, draw_weights
+from .pieces import finished, tallied
 from .setting import Setting
 from .table import Row, summarise
 
 FULL, SPARSE, QUICK = 2000, 10_000, 30  # most iterations of the MAP models
+BAYESIAN = "Bayesian GP-LVM"
+WIDE = "full GP-LVM of ten dimensions"
+POINTS = {"sparse GP-LVM": 26, "full GP-LVM, EQ": 2, "full GP-LVM, ARD": 8}  # errors as printed
 
 
 def run(setting: Setting) -> list[Row]:
     """The map of the training data, and imputation at 30 % and 60 % missing."""
+    rows = map_rows(setting)
+    for share in (30, 60):
+        rows += imputation_rows(setting, share)
+    return rows
+
+
+def oil(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
+    """Readings and flow regimes."""
     data = setting.load("oil")
     Y, labels = data["Y_train"], data["labels_onehot_train"].argmax(axis=1)
-    if setting.quick:
-        Y, labels = Y[:150], labels[:150]
-    rows = map_rows(setting, Y, labels)
-    for share in (30, 60):
-        rows += imputation_rows(setting, Y, share)
-    return rows
+    return (Y[:150], labels[:150]) if setting.quick else (Y, labels)
 
 
 def fit(setting: Setting, Y: np.ndarray, seed: int, n_restarts: int = 1) -> BayesianGPLVM:
@@ -50,73 +59,89 @@ def fit(setting: Setting, Y: np.ndarray, seed: int, n_restarts: int = 1) -> Baye
         return model.fit(Y)
 
 
-def map_rows(setting: Setting, Y: np.ndarray, labels: np.ndarray) -> list[Row]:
+def map_rows(setting: Setting) -> list[Row]:
     """Nearest-neighbour errors and dimensions kept."""
-    errors, kept, best = [], [], None
-    began = time.perf_counter()
-    for seed in range(setting.seeds):
-        model = fit(setting, Y, seed, n_restarts=3)
-        dominant = np.argsort(-model.relevance_)[:2]
-        errors.append(nearest_neighbour_errors(model.latent_mean_[:, dominant], labels))
-        kept.append(model.n_active_)
-        if best is None or model.lower_bound_ > best.lower_bound_:
-            best = model
-    seconds = (time.perf_counter() - began) / setting.seeds
-    draw(setting, best, labels)
-    wide = fit_points(Y, 10, 0, QUICK if setting.quick else FULL)
-    draw_weights(setting, best, wide)
+    Y, labels = oil(setting)
+    maps = list(finished(setting, one_map, [(BAYESIAN, s) for s in range(setting.seeds)]).values())
+    points = finished(setting, one_point_model, point_pieces(setting))
+    wide = points[WIDE, 0]["full GP-LVM, ARD"]
+    draw_weights(setting, max(maps, key=lambda found: found["bound"]), wide)
+    seconds = float(np.mean([found["seconds"] for found in maps]))
+    weights = np.sort(wide["relevance"])[::-1]  # [BGPLVM16, figure 5]
+    errors, kept = ([found[key] for found in maps] for key in ("errors", "kept"))
     pca = nearest_neighbour_errors(PCA(2).fit_transform(Y), labels)
     return [
-        summarise(
-            "Bayesian GP-LVM", "nn-errors", errors, seconds=seconds, ours=True, published=1,
-            note=f"by seed {errors}",
-        ),
+        summarise(BAYESIAN, "nn-errors", errors, seconds=seconds, ours=True, published=1),
         Row("PCA", "nn-errors", pca),
-        *point_rows(setting, Y, labels),
-        ten_dimensions(wide),
-        summarise(
-            "Bayesian GP-LVM", "dimensions-kept", kept, seconds=seconds, ours=True, published=2,
-            note=f"by seed {kept}",
-        ),
+        *point_rows([answer for piece, answer in points.items() if piece[0] != WIDE]),
+        Row("full GP-LVM, ARD", "dimensions-kept", wide["kept"], ours=True,
+            note="ARD weights " + " ".join(f"{w:.3f}" for w in weights), seconds=wide["seconds"]),
+        summarise(BAYESIAN, "dimensions-kept", kept, seconds=seconds, ours=True, published=2),
     ]  # fmt: skip
 
 
-def point_rows(setting: Setting, Y: np.ndarray, labels: np.ndarray) -> list[Row]:
-    """The MAP GP-LVM of two dimensions, sparse and full.
+def one_map(setting: Setting, _: str, seed: int) -> dict[str, Any]:
+    """One fit; the first is drawn."""
+    Y, labels = oil(setting)
+    began = time.perf_counter()
+    model = fit(setting, Y, seed, n_restarts=3)
+    seconds = time.perf_counter() - began
+    if seed == 0:
+        draw(setting, model, labels)
+    dominant = np.argsort(-model.relevance_)[:2]
+    errors = nearest_neighbour_errors(model.latent_mean_[:, dominant], labels)
+    return {**summary(model), "errors": errors, "bound": model.lower_bound_, "seconds": seconds}
 
-    The start is PCA's, so that there is nothing for seeds to change but the sparse model's
-    inducing inputs. The ARD model starts where the EQ model ends, which is a special case of it:
-    from PCA it ends, or stands still, hundreds of nats below.
+
+def summary(model: BayesianGPLVM | GPLVM) -> dict[str, Any]:
+    """What the relevance weights make of too many dimensions."""
+    return {"kept": model.n_active_, "relevance": model.relevance_}
+
+
+def point_pieces(setting: Setting) -> list[tuple[str, int]]:
+    """The start is PCA's: seeds change nothing but the sparse model's inducing inputs."""
+    sparse = [("sparse GP-LVM", seed) for seed in range(setting.seeds)]
+    return [*sparse, ("full GP-LVM", 0), (WIDE, 0)]
+
+
+def one_point_model(setting: Setting, name: str, seed: int) -> dict[str, dict[str, Any]]:
+    """The MAP GP-LVM of two dimensions, sparse or full, or a full one of ten.
+
+    The ARD model starts where the EQ model ends, which is a special case of it: from PCA it ends,
+    or stands still, hundreds of nats below.
     """
-    models: dict[str, tuple[dict[str, Any], int]] = {
-        "sparse GP-LVM": ({"n_inducing": 50}, 26),
-        "full GP-LVM, EQ": ({"ard": False}, 2),
-        "full GP-LVM, ARD": ({}, 8),
-    }
+    Y, labels = oil(setting)
+    most = QUICK if setting.quick else SPARSE if name == "sparse GP-LVM" else FULL
+    if name == WIDE:
+        models = {"full GP-LVM, ARD": fit_points(Y, 10, seed, most)}
+    elif name == "sparse GP-LVM":
+        models = {name: fit_points(Y, 2, seed, most, n_inducing=50)}
+    else:
+        models = {"full GP-LVM, EQ": fit_points(Y, 2, seed, most, ard=False)}
+        start = models["full GP-LVM, EQ"].latent_mean_
+        models["full GP-LVM, ARD"] = fit_points(Y, 2, seed, most, init=start)
+    return {
+        name: {
+            **summary(model), "seconds": round(model.fit_info_.seconds, 1),
+            "errors": nearest_neighbour_errors(model.latent_mean_, labels),
+        }
+        for name, model in models.items()
+    }  # fmt: skip
+
+
+def point_rows(answers: list[dict[str, dict[str, Any]]]) -> list[Row]:
+    """Errors of the models of two dimensions."""
     rows = []
-    for name, (options, published) in models.items():
-        if name == "full GP-LVM, ARD":
-            options = {"init": model.latent_mean_}
-        errors, began = [], time.perf_counter()
-        sparse = "n_inducing" in options
-        limit = QUICK if setting.quick else SPARSE if sparse else FULL
-        for seed in range(setting.seeds if sparse else 1):
-            model = fit_points(Y, 2, seed, limit, **options)
-            errors.append(nearest_neighbour_errors(model.latent_mean_, labels))
-        seconds = (time.perf_counter() - began) / len(errors)
+    for name in POINTS:
+        found = [answer[name] for answer in answers if name in answer]
         rows.append(
-            summarise(name, "nn-errors", errors, seconds=seconds, ours=True, published=published,
-                      note="two dimensions given" if len(errors) == 1 else f"by seed {errors}")
+            summarise(
+                name, "nn-errors", [one["errors"] for one in found], ours=True,
+                seconds=float(np.mean([one["seconds"] for one in found])),
+                published=POINTS[name], note="two dimensions given",
+            )
         )  # fmt: skip
     return rows
-
-
-def ten_dimensions(model: GPLVM) -> Row:
-    """What the relevance weights make of too many dimensions [BGPLVM16, figure 5]."""
-    weights = np.sort(model.relevance_)[::-1]
-    note = "ARD weights " + " ".join(f"{w:.3f}" for w in weights)
-    return Row("full GP-LVM, ARD", "dimensions-kept", model.n_active_, ours=True, note=note,
-               seconds=round(model.fit_info_.seconds, 1))  # fmt: skip
 
 
 def fit_points(Y: np.ndarray, n_components: int, seed: int, max_iter: int, **options: Any) -> GPLVM:
@@ -127,29 +152,27 @@ def fit_points(Y: np.ndarray, n_components: int, seed: int, max_iter: int, **opt
         return GPLVM(n_components, search=search, random_state=seed, **options).fit(Y)
 
 
-def imputation_rows(setting: Setting, Y: np.ndarray, share: int) -> list[Row]:
+def imputation_rows(setting: Setting, share: int) -> list[Row]:
     """Error of the removed values, in the data's units."""
-    methods = {
-        "Bayesian GP-LVM": lambda Y, seed: fit(setting, Y, seed).impute(),
-        "PPCA": lambda Y, seed: ppca_fill(Y, ppca_dimensions(Y, seed)),
-        "iterative imputer": lambda Y, seed: IterativeImputer(max_iter=30).fit_transform(Y),
-        "5-NN imputer": lambda Y, seed: KNNImputer(n_neighbors=5).fit_transform(Y),
-        "column mean": lambda Y, seed: SimpleImputer().fit_transform(Y),
-    }
-    seeds = min(setting.seeds, 3)
-    rows = []
-    for name, method in methods.items():
-        errors, began = [], time.perf_counter()
-        for seed in range(seeds):
-            holes = holes_in(Y.shape, share / 100, np.random.default_rng(seed))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                filled = method(np.where(holes, np.nan, Y), seed)
-            errors.append(float(np.sqrt(np.mean((filled - Y)[holes] ** 2))))
-        seconds = (time.perf_counter() - began) / seeds
-        ours = name == "Bayesian GP-LVM"
-        rows.append(summarise(name, f"imputation-RMSE-{share}", errors, seconds=seconds, ours=ours))
-    return rows
+    seeds = range(min(setting.seeds, 3))
+    pieces = [(method, share, seed) for method in FILLED for seed in seeds]
+    return [
+        summarise(method, measure, errors, seconds=seconds, ours=method == BAYESIAN)
+        for (method, measure), (errors, seconds) in tallied(setting, one_filling, pieces).items()
+    ]
+
+
+def one_filling(
+    setting: Setting, method: str, share: int, seed: int
+) -> dict[str, dict[str, float]]:
+    """One method and one choice of holes."""
+    Y, _ = oil(setting)
+    holes = holes_in(Y.shape, share / 100, np.random.default_rng(seed))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        filled = FILLED[method](setting, np.where(holes, np.nan, Y), seed)
+    error = float(np.sqrt(np.mean((filled - Y)[holes] ** 2)))
+    return {method: {f"imputation-RMSE-{share}": error}}
 
 
 def ppca_dimensions(Y: np.ndarray, seed: int) -> int:
@@ -160,6 +183,15 @@ def ppca_dimensions(Y: np.ndarray, seed: int) -> int:
     train = np.where(held, np.nan, Y)
     errors = [np.mean((ppca_fill(train, q) - Y)[held] ** 2) for q in range(1, Y.shape[1])]
     return 1 + int(np.argmin(errors))
+
+
+FILLED: dict[str, Callable[[Setting, np.ndarray, int], np.ndarray]] = {
+    BAYESIAN: lambda setting, Y, seed: fit(setting, Y, seed).impute(),
+    "PPCA": lambda setting, Y, seed: ppca_fill(Y, ppca_dimensions(Y, seed)),
+    "iterative imputer": lambda setting, Y, seed: IterativeImputer(max_iter=30).fit_transform(Y),
+    "5-NN imputer": lambda setting, Y, seed: KNNImputer(n_neighbors=5).fit_transform(Y),
+    "column mean": lambda setting, Y, seed: SimpleImputer().fit_transform(Y),
+}
 
 
 def holes_in(shape: tuple[int, int], share: float, rng: np.random.Generator) -> np.ndarray:
@@ -174,28 +206,3 @@ def nearest_neighbour_errors(X: np.ndarray, labels: np.ndarray) -> int:
     """Leave-one-out: points whose nearest other point has another class."""
     neighbour = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X)[1][:, 1]
     return int((labels[neighbour] != labels).sum())
-
-
-def draw(setting: Setting, model: BayesianGPLVM, labels: np.ndarray) -> None:
-    """The latent map and the relevance of every dimension."""
-    from manyviews.plot import latent_map, relevance_bars
-    from manyviews.plot.style import two_panels
-
-    figure, (left, right) = two_panels()
-    latent_map(model, labels=[("stratified", "annular", "homogeneous")[k] for k in labels], ax=left)
-    relevance_bars(model, ax=right)
-    setting.results.mkdir(parents=True, exist_ok=True)
-    figure.savefig(setting.results / "oil-map.png", dpi=150)
-
-
-def draw_weights(setting: Setting, bayesian: BayesianGPLVM, point: GPLVM) -> None:
-    """The relevance weights of ten dimensions, variational and by MAP [BGPLVM16, figure 5]."""
-    from manyviews.plot import relevance_bars
-    from manyviews.plot.style import two_panels
-
-    figure, panels = two_panels()
-    models = {"Bayesian GP-LVM": bayesian, "GP-LVM by MAP": point}
-    for ax, (name, model) in zip(panels, models.items(), strict=True):
-        relevance_bars(model, ax=ax)
-        ax.set_title(f"{name}: {ax.get_title()}")
-    figure.savefig(setting.results / "oil-weights.png", dpi=150)

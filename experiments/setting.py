@@ -9,6 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from .catalogue import module
+from .code import fingerprint
+
 Piece = TypeVar("Piece")
 
 
@@ -16,11 +19,22 @@ class DataFolderError(SystemExit):
     """The data folder or a file in it is not there."""
 
 
+@dataclass
+class Ledger:
+    """What finished pieces of work took, and what is left of them."""
+
+    worked: float = 0.0
+    """Seconds of all pieces, those of earlier runs included."""
+    waited: float = 0.0
+    """Seconds that this run waited for pieces."""
+    left: int = 0
+
+
 @dataclass(frozen=True)
 class Setting:
     """The options of the command, as every experiment receives them.
 
-    Those from ``sets`` on are for experiments over many data sets.
+    Those from ``sets`` to ``repeats`` are for experiments over many data sets.
     """
 
     data: Path | None
@@ -33,7 +47,20 @@ class Setting:
     jobs: int = 1
     limit: float = float("inf")
     """Seconds after which no piece of work is begun."""
+    name: str = "unnamed"
+    code: str = ""
+    """The fingerprint of the code that is measured."""
     began: float = field(default_factory=time.monotonic)
+    ledger: Ledger = field(default_factory=Ledger, compare=False)
+
+    @property
+    def kept(self) -> Path:
+        """The folder of finished pieces: each state of the code has one of its own."""
+        return self.results / self.name / self.code
+
+    def shared(self, name: str) -> Path:
+        """That of another experiment, some of whose pieces this one needs."""
+        return self.results / name / fingerprint(module(name))
 
     def in_time(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """Pieces of work, until the time is up."""

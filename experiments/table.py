@@ -1,9 +1,8 @@
 """The table an experiment ends in: ours, the baselines and the printed numbers, side by side."""
 
-import json
 import math
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.console import Console
@@ -17,18 +16,27 @@ class Row:
     method: str
     measure: str
     value: float
-    spread: float = 0.0
+    spread: float | None = 0.0
     seeds: int = 1
     seconds: float = 0.0
     ours: bool = False
     published: float | None = None
     note: str = ""
+    values: Sequence[float] = ()
+    """One for each seed."""
+    quoted: bool = False
+    """Printed in a paper, not computed here."""
+
+    @property
+    def role(self) -> str:
+        """Whose number it is."""
+        return "published" if self.quoted else "ours" if self.ours else "baseline"
 
 
 def summarise(
     method: str,
     measure: str,
-    values: list[float],
+    values: Sequence[float],
     *,
     seconds: float = 0.0,
     ours: bool = False,
@@ -46,12 +54,13 @@ def summarise(
         ours=ours,
         published=published,
         note=note,
+        values=[float(value) for value in values],
     )
 
 
 def printed(method: str, measure: str, value: float) -> Row:
     """A number quoted from the paper, not recomputed here."""
-    return Row(method, measure, value, published=value, note="quoted from the paper")
+    return Row(method, measure, value, published=value, note="quoted from the paper", quoted=True)
 
 
 def standardised(rows: list[Row]) -> list[Row]:
@@ -60,10 +69,13 @@ def standardised(rows: list[Row]) -> list[Row]:
         row.value for row in rows if (row.method, row.measure) == ("training mean", "NLPD")
     )
     return [
-        replace(row, measure="NLPD-standardised", value=row.value - trivial, published=None)
+        replace(
+            row, measure="NLPD-standardised", value=row.value - trivial, published=None,
+            values=[value - trivial for value in row.values],
+        )
         for row in rows
         if row.measure == "NLPD"
-    ]
+    ]  # fmt: skip
 
 
 def show(name: str, rows: list[Row]) -> None:
@@ -78,7 +90,7 @@ def show(name: str, rows: list[Row]) -> None:
                 measure,
                 row.method,
                 "–" if math.isnan(row.value) else f"{row.value:.4g}",
-                f"{row.spread:.2g}" if row.seeds > 1 else "",
+                f"{row.spread:.2g}" if row.seeds > 1 and row.spread is not None else "",
                 str(row.seeds),
                 f"{row.seconds:.1f}" if row.seconds else "",
                 "" if row.published is None else f"{row.published:.4g}",
@@ -92,12 +104,9 @@ def show(name: str, rows: list[Row]) -> None:
     console.print(table)
 
 
-def write_json(path: Path, name: str, rows: list[Row]) -> None:
-    """Write the rows for other programs to read."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    listed = [asdict(row) for row in rows]
-    for row in listed:
-        if math.isnan(row["value"]):  # JSON has no NaN
-            row["value"] = None
-    content = {"experiment": name, "rows": listed}
-    path.write_text(json.dumps(content, indent=1) + "\n")
+def duration(seconds: float) -> str:
+    """In the unit that fits."""
+    for size, unit in ((3600.0, "h"), (60.0, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.{0 if seconds >= 10 * size else 1}f} {unit}"
+    return f"{seconds:.0f} s"

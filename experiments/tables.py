@@ -79,7 +79,7 @@ def run(setting: Setting) -> list[Row]:
         began = time.perf_counter()
         repeats = 1 if setting.quick or task.split == "blocks" else setting.repeats
         found[task] = [
-            compared(problem, models, repeat, setting.results / "tables", setting.jobs)
+            compared(problem, models, repeat, setting.kept, setting.jobs)
             for repeat in range(repeats)
         ]
         seconds = time.perf_counter() - began

@@ -9,6 +9,8 @@ are three strengths; all but the last leave one set of images without shared wei
 without the truth, and so the last one is used.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.decomposition import NMF
@@ -18,6 +20,7 @@ from manyviews.points import SharedPrivateGPLVM
 from manyviews.points.divided import Division
 from manyviews.points.parts import parts_start
 
+from .pieces import finished
 from .setting import Setting
 from .table import Row
 from .thesis_tally import Tally, fitted
@@ -61,34 +64,40 @@ def by_space(latent: np.ndarray, bars: np.ndarray) -> np.ndarray:
 
 def bars_rows(setting: Setting) -> list[Row]:
     """Are the latent images the bars, and how many of twelve shared ones survive."""
-    tally = Tally()
-    for seed in range(1 if setting.quick else setting.seeds):
-        views, bars = make_bars(seed)
-        both = np.hstack(list(views.values()))
-        parts = NMF(16, init="nndsvda", max_iter=2000).fit_transform(both)
-        count(tally, "NMF, nothing known of views", matched(parts, bars))
-        start = parts_start(list(views.values()), Division(8, (4, 4)), tuple(views))
-        count(tally, "canonical variates turned into parts (our start)", by_space(start, bars))
-        plans = [("pcca", 10.0), *(("parts", prior) for prior in PRIORS)]
-        for init, prior in plans if seed < OTHERS and not setting.quick else plans[-1:]:
-            name = f"shared-private GP-LVM, {init}, prior {prior:g}"
-            options = {
-                "bounded": True, "init": init, "ard_prior": prior, "random_state": seed,
-                "search": Search(max_iter=2000),
-            }  # fmt: skip
-            model = fitted(SharedPrivateGPLVM(8, 4, **options), views, setting.quick)
-            tally.took(name, model)
-            count(tally, name, by_space(model.latent_mean_, bars))
-            tally.add(name, "bars-sets-with-shared-weights", sets_with_weights(model))
-            if init == "parts":
-                wide = fitted(SharedPrivateGPLVM(12, 4, **options), views, setting.quick)
-                tally.add(name, "bars-shared-kept-of-12", kept(wide))
-                tally.add(name, "bars-found-of-16, 12 shared",
-                          (by_space(wide.latent_mean_, bars) > 0.8).sum())  # fmt: skip
+    pieces = [("bars", seed) for seed in range(1 if setting.quick else setting.seeds)]
+    tally = Tally.of(finished(setting, one_set_of_bars, pieces).values())
     chosen = f"shared-private GP-LVM, parts, prior {PRIORS[-1]:g}"
     return tally.rows(
         {(chosen, "bars-found-of-16"): 16, (chosen, "bars-shared-kept-of-12"): 8}
     )  # fmt: skip
+
+
+def one_set_of_bars(setting: Setting, _: str, seed: int) -> dict[str, Any]:
+    """All methods on one draw; the first ones also with what is not the final choice."""
+    tally = Tally()
+    views, bars = make_bars(seed)
+    both = np.hstack(list(views.values()))
+    parts = NMF(16, init="nndsvda", max_iter=2000).fit_transform(both)
+    count(tally, "NMF, nothing known of views", matched(parts, bars))
+    start = parts_start(list(views.values()), Division(8, (4, 4)), tuple(views))
+    count(tally, "canonical variates turned into parts (our start)", by_space(start, bars))
+    plans = [("pcca", 10.0), *(("parts", prior) for prior in PRIORS)]
+    for init, prior in plans if seed < OTHERS and not setting.quick else plans[-1:]:
+        name = f"shared-private GP-LVM, {init}, prior {prior:g}"
+        options = {
+            "bounded": True, "init": init, "ard_prior": prior, "random_state": seed,
+            "search": Search(max_iter=2000),
+        }  # fmt: skip
+        model = fitted(SharedPrivateGPLVM(8, 4, **options), views, setting.quick)
+        tally.took(name, model)
+        count(tally, name, by_space(model.latent_mean_, bars))
+        tally.add(name, "bars-sets-with-shared-weights", sets_with_weights(model))
+        if init == "parts":
+            wide = fitted(SharedPrivateGPLVM(12, 4, **options), views, setting.quick)
+            tally.add(name, "bars-shared-kept-of-12", kept(wide))
+            tally.add(name, "bars-found-of-16, 12 shared",
+                      (by_space(wide.latent_mean_, bars) > 0.8).sum())  # fmt: skip
+    return tally.content()
 
 
 def count(tally: Tally, name: str, values: np.ndarray) -> None:

@@ -1,6 +1,7 @@
 """Counting and fitting, for the problems of the thesis."""
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,26 @@ class Tally:
     def took(self, method: str, model: Any) -> None:
         """The time of one more fit; only our models are timed."""
         self.seconds.setdefault(method, []).append(float(model.fit_info_.seconds))
+
+    def content(self) -> dict[str, Any]:
+        """All of it, as JSON has it."""
+        return {
+            "values": [[*key, values] for key, values in self.values.items()],
+            "seconds": self.seconds,
+            "notes": [[*key, note] for key, note in self.notes.items()],
+        }
+
+    @classmethod
+    def of(cls, contents: Iterable[dict[str, Any]]) -> "Tally":
+        """Several in one."""
+        tally = cls()
+        for content in contents:
+            for method, measure, values in content["values"]:
+                tally.values.setdefault((method, measure), []).extend(values)
+            for method, seconds in content["seconds"].items():
+                tally.seconds.setdefault(method, []).extend(seconds)
+            tally.notes |= {(method, measure): note for method, measure, note in content["notes"]}
+        return tally
 
     def rows(self, published: dict[tuple[str, str], float] | None = None) -> list[Row]:
         """Means and spreads, ours marked."""

@@ -6,10 +6,11 @@ signal correlates best with the dimension of its own set. The signals serve to m
 Held-out samples measure what view A says about view B: the shared signal, and no more.
 """
 
-import time
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.cross_decomposition import CCA
@@ -21,6 +22,7 @@ from manyviews import MRD, Search
 from manyviews.linear import GroupFactorAnalysis
 
 from .paper_model import paper_mrd
+from .pieces import tallied
 from .scores import coverage, nlpd, rmse
 from .setting import Setting
 from .table import Row, summarise
@@ -30,28 +32,41 @@ from .toy_picture import THRESHOLD, draw
 FACTORS = "factors"  # in place of a kernel: group factor analysis
 
 
+class Recipe(NamedTuple):
+    """A toy, and what is fitted to it."""
+
+    make: Callable[[int], Toy]
+    n_components: int
+    kernel: str
+    temporal: bool = False
+
+
+BENT = "MRD, 3 views, curved maps"
+PUBLISHED = {
+    "MRD": Recipe(published_toy, 8, "linear"),
+    "MRD, temporal prior": Recipe(published_toy, 8, "linear", temporal=True),
+    "GFA": Recipe(published_toy, 8, FACTORS),
+}
+THREE_VIEWS = {
+    "MRD, 3 views": Recipe(partial(harder_toy, 3), 10, "linear"),
+    "GFA, 3 views": Recipe(partial(harder_toy, 3), 10, FACTORS),
+}
+HARDER = THREE_VIEWS | {
+    "MRD, 5 views": Recipe(partial(harder_toy, 5), 14, "linear"),
+    "GFA, 5 views": Recipe(partial(harder_toy, 5), 14, FACTORS),
+    BENT: Recipe(partial(harder_toy, 3, curved=True), 10, "rbf"),
+    f"{BENT}, temporal prior": Recipe(partial(harder_toy, 3, curved=True), 10, "rbf", True),
+}
+KEPT = {"MRD": 3, "MRD, temporal prior": 3}  # dimensions, as printed
+
+
 def run(setting: Setting) -> list[Row]:
     """The published toy with its held-out samples, then the harder toys."""
-    rows = recovery_rows(setting, "MRD", published_toy, 8, "linear", kept=3)
-    prior = "MRD, temporal prior"
-    rows += recovery_rows(setting, prior, published_toy, 8, "linear", kept=3, temporal=True)
-    rows += recovery_rows(setting, "GFA", published_toy, 8, FACTORS)
-    rows += baseline_rows(setting)
-    rows += held_out_rows(setting)
-    few = min(setting.seeds, 1 if setting.quick else 5)
-    quick = Setting(setting.data, few, setting.quick, setting.results)
-    rows += recovery_rows(quick, "MRD, 3 views", lambda s: harder_toy(3, s), 10, "linear")
-    rows += recovery_rows(quick, "GFA, 3 views", lambda s: harder_toy(3, s), 10, FACTORS)
+    rows = recovery_rows(setting, PUBLISHED, setting.seeds)
+    rows += baseline_rows(setting) + held_out_rows(setting)
     if setting.quick:
-        return rows
-    rows += recovery_rows(quick, "MRD, 5 views", lambda s: harder_toy(5, s), 14, "linear")
-    rows += recovery_rows(quick, "GFA, 5 views", lambda s: harder_toy(5, s), 14, FACTORS)
-    for temporal in (False, True):
-        bent = "MRD, 3 views, curved maps" + (", temporal prior" if temporal else "")
-        rows += recovery_rows(
-            quick, bent, lambda s: harder_toy(3, s, curved=True), 10, "rbf", temporal=temporal
-        )
-    return rows
+        return rows + recovery_rows(setting, THREE_VIEWS, 1)
+    return rows + recovery_rows(setting, HARDER, min(setting.seeds, 5))
 
 
 def fit(
@@ -72,35 +87,31 @@ def fit(
         return model.fit(views, times=times)
 
 
-def recovery_rows(
-    setting: Setting,
-    method: str,
-    make: Callable[[int], Toy],
-    q: int,
-    kernel: str,
-    kept: int | None = None,
-    temporal: bool = False,
-) -> list[Row]:
+def recovery_rows(setting: Setting, methods: Iterable[str], seeds: int) -> list[Row]:
     """Correlation with the signals, dimensions kept, and whose they are."""
-    found: dict[str, list[float]] = {}
-    began = time.perf_counter()
-    for seed in range(setting.seeds):
-        toy = make(seed)
-        times = toy.times if temporal else None
-        model = fit(setting, toy.views, q, kernel, seed, times)
-        if seed == 0:
-            draw(setting, method, toy, model)
-        for measure, value in recovery(toy, model).items():
-            found.setdefault(measure, []).append(value)
-    seconds = (time.perf_counter() - began) / setting.seeds
-    true = {"dimensions-kept": f"true {len(toy.users)}, by seed {found['dimensions-kept']}"}
-    return [
-        summarise(
-            method, measure, values, seconds=seconds, ours=True,
-            published=kept if measure == "dimensions-kept" else None, note=true.get(measure, ""),
-        )
-        for measure, values in found.items()
-    ]  # fmt: skip
+    pieces = [(method, seed) for method in methods for seed in range(seeds)]
+    rows = []
+    for (method, measure), found in tallied(setting, one_recovery, pieces).items():
+        kept = measure == "dimensions-kept"
+        true = len((PUBLISHED | HARDER)[method].make(0).users)
+        rows.append(
+            summarise(
+                method, measure, found.values, seconds=found.seconds, ours=True,
+                published=KEPT.get(method) if kept else None, note=f"true {true}" if kept else "",
+            )
+        )  # fmt: skip
+    return rows
+
+
+def one_recovery(setting: Setting, method: str, seed: int) -> dict[str, dict[str, float]]:
+    """One fit and its picture."""
+    recipe = (PUBLISHED | HARDER)[method]
+    toy = recipe.make(seed)
+    times = toy.times if recipe.temporal else None
+    model = fit(setting, toy.views, recipe.n_components, recipe.kernel, seed, times)
+    if seed == 0:
+        draw(setting, method, toy, model)
+    return {method: recovery(toy, model)}
 
 
 def recovery(toy: Toy, model: MRD | GroupFactorAnalysis) -> dict[str, float]:
@@ -129,47 +140,57 @@ def owners_of(model: MRD | GroupFactorAnalysis) -> list[str]:
 
 def baseline_rows(setting: Setting) -> list[Row]:
     """Linear methods on the published toy, told the true number of signals."""
-    found: dict[str, list[float]] = {}
-    for seed in range(setting.seeds):
-        toy = published_toy(seed)
-        joint, shared = np.concatenate(list(toy.views.values()), axis=1), toy.signals[:, 2:]
-        ica = FastICA(3, random_state=seed, max_iter=1000, whiten="unit-variance")
-        answers = {
-            "PCA, 3 components": correlations(toy.signals, PCA(3).fit_transform(joint)),
-            "FastICA, 3 components": correlations(toy.signals, ica.fit_transform(joint)),
-            "CCA, shared signal only": correlations(
-                shared, CCA(1).fit_transform(toy.views["A"], toy.views["B"])[0]
-            ),
-        }
-        for method, matches in answers.items():
-            found.setdefault(method, []).append(float(matches.max(axis=1).min()))
     note = "told the number; cannot say whose a signal is"
-    return [summarise(m, "signal-correlation", v, note=note) for m, v in found.items()]
+    pieces = [("baselines", seed) for seed in range(setting.seeds)]
+    return [
+        summarise(method, measure, found.values, note=note)
+        for (method, measure), found in tallied(setting, one_baseline, pieces).items()
+    ]
+
+
+def one_baseline(setting: Setting, _: str, seed: int) -> dict[str, dict[str, float]]:
+    """The smallest correlation with a signal."""
+    toy = published_toy(seed)
+    joint, shared = np.concatenate(list(toy.views.values()), axis=1), toy.signals[:, 2:]
+    ica = FastICA(3, random_state=seed, max_iter=1000, whiten="unit-variance")
+    answers = {
+        "PCA, 3 components": correlations(toy.signals, PCA(3).fit_transform(joint)),
+        "FastICA, 3 components": correlations(toy.signals, ica.fit_transform(joint)),
+        "CCA, shared signal only": correlations(
+            shared, CCA(1).fit_transform(toy.views["A"], toy.views["B"])[0]
+        ),
+    }
+    return {
+        method: {"signal-correlation": float(matches.max(axis=1).min())}
+        for method, matches in answers.items()
+    }
 
 
 def held_out_rows(setting: Setting) -> list[Row]:
     """View B from view A on a random fifth of the samples that the fit has not seen."""
-    found: dict[tuple[str, str], list[float]] = {}
-    for seed in range(setting.seeds):
-        toy = published_toy(seed)
-        order = np.random.default_rng([seed, 1]).permutation(len(toy.signals))
-        train, test = toy.rows(order[20:]), toy.rows(order[:20])
-        model = fit(setting, train, 8, "linear", seed)
-        answers = {
-            "MRD": model.predict({"A": test["A"]}, "B", return_std=True),
-            "GFA": fit(setting, train, 8, FACTORS, seed).predict(
-                {"A": test["A"]}, "B", return_std=True
-            ),
-            "ridge regression": ridge(train["A"], train["B"], test["A"]),
-            "training mean": (train["B"].mean(axis=0), train["B"].std(axis=0)),
-        }
-        for method, (mean, std) in answers.items():
-            for measure, value in scores(test["B"], mean, std).items():
-                found.setdefault((method, measure), []).append(value)
+    pieces = [("held-out", seed) for seed in range(setting.seeds)]
     return [
-        summarise(method, measure, values, ours=method in {"MRD", "GFA"}, note="view B from view A")
-        for (method, measure), values in found.items()
+        summarise(
+            method, measure, found.values, ours=method in PUBLISHED, note="view B from view A"
+        )
+        for (method, measure), found in tallied(setting, one_held_out, pieces).items()
     ]
+
+
+def one_held_out(setting: Setting, _: str, seed: int) -> dict[str, dict[str, float]]:
+    """The scores of every method."""
+    toy = published_toy(seed)
+    order = np.random.default_rng([seed, 1]).permutation(len(toy.signals))
+    train, test = toy.rows(order[20:]), toy.rows(order[:20])
+    ours = {"MRD": "linear", "GFA": FACTORS}
+    answers = {
+        method: fit(setting, train, 8, kernel, seed).predict({"A": test["A"]}, "B", return_std=True)
+        for method, kernel in ours.items()
+    } | {
+        "ridge regression": ridge(train["A"], train["B"], test["A"]),
+        "training mean": (train["B"].mean(axis=0), train["B"].std(axis=0)),
+    }
+    return {method: scores(test["B"], *answer) for method, answer in answers.items()}
 
 
 def ridge(A: np.ndarray, B: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,6 @@ hold two signals, whatever its weight: that row is there too. The signals serve 
 The second part is the paper's figure 6: α against the variance of a private signal that is noise.
 """
 
-import time
 import warnings
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from sklearn.decomposition import PCA, FastICA
 
 from manyviews import MRD, McGPDS, Search
 
+from .pieces import finished, tallied
 from .setting import Setting
 from .table import Row, summarise
 from .toy_data import correlations
@@ -36,24 +36,34 @@ class Signals(NamedTuple):
     times: np.ndarray
 
 
+OWN = {"n_components": 2, "sharing": "dimension"}
+METHODS: dict[str, tuple[str, dict[str, Any]]] = {  # whose signals, and how they are fitted
+    "McGPDS": ("published", OWN),
+    "McGPDS, one dimension": ("published", {"n_components": 1, "sharing": "view"}),
+    "McGPDS, other draws": ("AB", OWN),
+    "McGPDS, 3 views": ("ABC", OWN),
+}
+
+
 def run(setting: Setting) -> list[Row]:
     """The authors' draw, draws of our own with two and three views, and the sweep of weights."""
-    seeds = range(setting.seeds)
-    rows = recovery_rows("McGPDS", [(published(setting), seed) for seed in seeds], setting)
-    if setting.quick:
-        return rows + rival_rows(setting) + sweep_rows(setting)
-    rows += recovery_rows(
-        "McGPDS, one dimension", [(published(setting), seed) for seed in seeds], setting,
-        n_components=1, sharing="view",
-    )  # fmt: skip
-    rows += recovery_rows(
-        "McGPDS, other draws", [(simulated("AB", seed), seed) for seed in seeds], setting
-    )
-    rows += recovery_rows(
-        "McGPDS, 3 views", [(simulated("ABC", seed), seed) for seed in seeds], setting
-    )
-    rows += rival_rows(setting)
-    return rows + sweep_rows(setting)
+    names = list(METHODS)[:1] if setting.quick else list(METHODS)
+    pieces = [(name, seed) for name in names for seed in range(setting.seeds)]
+    rows = []
+    for (method, measure), found in tallied(setting, one_recovery, pieces).items():
+        options = METHODS[method][1]
+        note = f"Q = {options['n_components']} for each path, α by {options['sharing']}"
+        values, seconds = found
+        rows.append(summarise(method, measure, values, seconds=seconds, ours=True, note=note))
+    return rows + rival_rows(setting) + sweep_rows(setting)
+
+
+def one_recovery(setting: Setting, method: str, seed: int) -> dict[str, dict[str, float]]:
+    """One fit."""
+    source, options = METHODS[method]
+    toy = published(setting) if source == "published" else simulated(source, seed)
+    model = fit(setting, toy.views, toy.times, random_state=seed, init="canonical", **options)
+    return {method: recovery(toy, model)}
 
 
 def published(setting: Setting) -> Signals:
@@ -92,27 +102,11 @@ def fit(setting: Setting, views: dict[str, np.ndarray], times: np.ndarray, **opt
         return kind(**options).fit(views, times=times)
 
 
-def recovery_rows(
-    method: str, draws: list[tuple[Signals, int]], setting: Setting, **options: Any
-) -> list[Row]:
-    """Smallest correlation with a true signal, dimensions kept, and whether weights tell them."""
-    options = {"n_components": 2, "sharing": "dimension", "init": "canonical", **options}
-    found: dict[str, list[float]] = {}
-    began = time.perf_counter()
-    for toy, seed in draws:
-        model = fit(setting, toy.views, toy.times, random_state=seed, **options)
-        for measure, value in recovery(toy, model).items():
-            found.setdefault(measure, []).append(value)
-    seconds = (time.perf_counter() - began) / len(draws)
-    note = f"Q = {options['n_components']} for each path, α by {options['sharing']}"
-    return [
-        summarise(method, measure, values, seconds=seconds, ours=True, note=note)
-        for measure, values in found.items()
-    ]
-
-
 def recovery(toy: Signals, model: McGPDS) -> dict[str, float]:
-    """The shared signal is sought in the shared path, a private one in its view's."""
+    """Smallest correlation with a true signal, dimensions kept, and whether weights tell them.
+
+    The shared signal is sought in the shared path, a private one in its view's.
+    """
     alpha = model.alpha_
     matches = correlations(toy.shared[:, None], model.path()[0])[0]
     common = int(matches.argmax())
@@ -131,77 +125,82 @@ def recovery(toy: Signals, model: McGPDS) -> dict[str, float]:
 
 def rival_rows(setting: Setting) -> list[Row]:
     """MRD with dynamics and linear methods, told the number of signals."""
+    found = tallied(setting, one_rival, [("rivals", seed) for seed in range(setting.seeds)])
+    rows = [
+        summarise(method, measure, values, ours=method.startswith("MRD"), note="Q = 3 in all",
+                  seconds=seconds if method.startswith("MRD") else 0.0)
+        for (method, measure), (values, seconds) in found.items()
+    ]  # fmt: skip
+    toy = published(setting)
+    shared = CCA(1).fit_transform(*toy.views.values())[0]
+    value = float(correlations(toy.shared[:, None], shared).max())
+    return [*rows, Row("CCA, shared signal only", "signal-correlation", value)]
+
+
+def one_rival(setting: Setting, _: str, seed: int) -> dict[str, dict[str, float]]:
+    """The smallest correlation with a signal."""
     toy = published(setting)
     signals = np.stack([toy.shared, *toy.private.values()], axis=1)
     joint = np.concatenate(list(toy.views.values()), axis=1)
-    found: dict[str, list[float]] = {}
-    began = time.perf_counter()
-    for seed in range(setting.seeds):
-        model = fit(setting, toy.views, toy.times, kind=MRD, n_components=3, random_state=seed)
-        ica = FastICA(3, random_state=seed, max_iter=1000, whiten="unit-variance")
-        answers = {
-            "MRD with dynamics": model.latent_mean_,
-            "PCA, 3 components": PCA(3).fit_transform(joint),
-            "FastICA, 3 components": ica.fit_transform(joint),
-        }
-        for method, X in answers.items():
-            worst = correlations(signals, X).max(axis=1).min()
-            found.setdefault(method, []).append(float(worst))
-    shared = CCA(1).fit_transform(*toy.views.values())[0]
-    found["CCA, shared signal only"] = [float(correlations(toy.shared[:, None], shared).max())]
-    seconds = (time.perf_counter() - began) / setting.seeds
-    return [
-        summarise(
-            method, "signal-correlation", values, ours=method.startswith("MRD"),
-            seconds=seconds if method.startswith("MRD") else 0.0, note="Q = 3 in all",
-        )
-        for method, values in found.items()
-    ]  # fmt: skip
+    model = fit(setting, toy.views, toy.times, kind=MRD, n_components=3, random_state=seed)
+    ica = FastICA(3, random_state=seed, max_iter=1000, whiten="unit-variance")
+    answers = {
+        "MRD with dynamics": model.latent_mean_,
+        "PCA, 3 components": PCA(3).fit_transform(joint),
+        "FastICA, 3 components": ica.fit_transform(joint),
+    }
+    return {
+        method: {"signal-correlation": float(correlations(signals, X).max(axis=1).min())}
+        for method, X in answers.items()
+    }
 
 
 def sweep_rows(setting: Setting) -> list[Row]:
-    """α of both views while the private noise of the second grows (figure 6).
+    """α of both views while the private noise of the second grows (figure 6)."""
+    seeds = 1 if setting.quick else min(setting.seeds, 3)
+    variances = VARIANCES[::3] if setting.quick else VARIANCES
+    method = "McGPDS, weights"
+    pieces = [(method, seed, float(v)) for seed in range(seeds) for v in variances]
+    found = finished(setting, one_weight, pieces)
+    traces = np.reshape(list(found.values()), (seeds, len(variances), 2))
+    draw_sweep(setting, variances, traces.mean(axis=0))
+    ranks = [spearmanr(variances, trace[:, 1]).statistic for trace in traces]
+    return [
+        summarise(method, "alpha-rank-correlation", ranks, ours=True),
+        *(
+            summarise(
+                method, f"alpha-of-{name}-{variance:.1f}", traces[:, i, k].tolist(), ours=True
+            )
+            for k, name in enumerate("AB")
+            for i, variance in enumerate(variances)
+        ),
+    ]
+
+
+def one_weight(setting: Setting, _: str, seed: int, variance: float) -> np.ndarray:
+    """α of both views for one variance of the private noise of the second.
 
     Every view is ten columns of shared signal plus private noise, of variance 0.1 in the first;
     the private prior is white, since noise has no dynamics. Of two starts the one that ends in the
     higher bound counts.
     """
     t = np.linspace(-1.0, 1.0, 100)
-    shared = np.sin(2.0 * np.pi * t)
-    variances = VARIANCES[::3] if setting.quick else VARIANCES
-    ranks, traces = [], []
-    began = time.perf_counter()
-    seeds = 1 if setting.quick else min(setting.seeds, 3)
-    for seed in range(seeds):
-        rng = np.random.default_rng([seed, 6])
-        noise = rng.standard_normal((2, 100))
-        maps = rng.standard_normal((2, 10))
-        weights = []
-        for variance in variances:
-            paths = shared + np.sqrt([[0.1], [variance]]) * noise
-            views = {
-                name: np.outer(path, row) + 0.05 * rng.standard_normal((100, 10))
-                for name, path, row in zip("AB", paths, maps, strict=True)
-            }
-            models = [
-                fit(
-                    setting, views, t, n_components=1, n_local=0, time_kernel="white",
-                    shared_kernel="rbf", scaling="none", random_state=seed, init=start,
-                )
-                for start in ("concatenated", "canonical")
-            ]  # fmt: skip
-            best = max(models, key=lambda model: model.lower_bound_)
-            weights.append(best.alpha_[0].to_numpy())
-        ranks.append(spearmanr(variances, np.array(weights)[:, 1]).statistic)
-        traces.append(np.array(weights))
-    draw_sweep(setting, variances, np.mean(traces, axis=0))
-    mean = np.mean(traces, axis=0).round(2)
-    seconds = (time.perf_counter() - began) / (seeds * len(variances))
-    note = f"α of A {mean[:, 0].tolist()}, of B {mean[:, 1].tolist()}"
-    return [
-        summarise("McGPDS, weights", "alpha-rank-correlation", ranks, ours=True, seconds=seconds,
-                  note=note),
+    rng = np.random.default_rng([seed, 6])
+    noise, maps = rng.standard_normal((2, 100)), rng.standard_normal((2, 10))
+    rng = np.random.default_rng([seed, 6, round(100 * variance)])
+    paths = np.sin(2.0 * np.pi * t) + np.sqrt([[0.1], [variance]]) * noise
+    views = {
+        name: np.outer(path, row) + 0.05 * rng.standard_normal((100, 10))
+        for name, path, row in zip("AB", paths, maps, strict=True)
+    }
+    models = [
+        fit(
+            setting, views, t, n_components=1, n_local=0, time_kernel="white",
+            shared_kernel="rbf", scaling="none", random_state=seed, init=start,
+        )
+        for start in ("concatenated", "canonical")
     ]  # fmt: skip
+    return max(models, key=lambda model: model.lower_bound_).alpha_[0].to_numpy()
 
 
 def draw_sweep(setting: Setting, variances: np.ndarray, weights: np.ndarray) -> None:

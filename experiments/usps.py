@@ -12,10 +12,12 @@ from sklearn.svm import SVC
 
 from manyviews import BayesianGPLVM, GenerativeClassifier, Search
 
+from .pieces import tallied
 from .setting import Setting
 from .table import Row, printed, summarise
 
 PUBLISHED = 95
+NAME = "generative classifier, Bayesian GP-LVM"
 PRINTED = {
     "1-vs-all logistic regression": 283,
     "1-vs-all SVM": 119,
@@ -26,14 +28,8 @@ PRINTED = {
 
 def run(setting: Setting) -> list[Row]:
     """Errors on the test digits; Q = 10 and M = 50 for every class, equal class priors."""
-    data = setting.load("usps")
-    X, y = data["Y_train_gpmat"].astype(float), data["labels_train"]
-    test, truth = data["Y_test_gpmat"].astype(float), data["labels_test"]
-    if setting.quick:
-        few = np.concatenate([np.flatnonzero(y == digit)[:40] for digit in range(3)])
-        some = np.flatnonzero(truth < 3)[:60]
-        X, y, test, truth = X[few], y[few], test[some], truth[some]
-    rows = ours(setting, X, y, test, truth)
+    X, y, test, truth = digits(setting)
+    rows = ours(setting)
     for name, model in baselines(setting).items():
         began = time.perf_counter()
         wrong = int((model.fit(X, y).predict(test) != truth).sum())
@@ -41,41 +37,50 @@ def run(setting: Setting) -> list[Row]:
     return [*rows, *(printed(name, "errors", value) for name, value in PRINTED.items())]
 
 
-def ours(
-    setting: Setting, X: np.ndarray, y: np.ndarray, test: np.ndarray, truth: np.ndarray
-) -> list[Row]:
+def digits(setting: Setting) -> tuple[np.ndarray, ...]:
+    """Training digits and their classes, test digits and theirs."""
+    data = setting.load("usps")
+    X, y = data["Y_train_gpmat"].astype(float), data["labels_train"]
+    test, truth = data["Y_test_gpmat"].astype(float), data["labels_test"]
+    if setting.quick:
+        few = np.concatenate([np.flatnonzero(y == digit)[:40] for digit in range(3)])
+        some = np.flatnonzero(truth < 3)[:60]
+        X, y, test, truth = X[few], y[few], test[some], truth[some]
+    return X, y, test, truth
+
+
+def ours(setting: Setting) -> list[Row]:
     """The generative classifier over the seeds, densities as they are and calibrated.
 
     The calibration holds out a sixth of the training digits, so it costs twice the training.
     """
-    name = "generative classifier, Bayesian GP-LVM"
-    errors: dict[str, list[float]] = {name: [], f"{name}, calibrated": []}
-    spent = []
-    for seed in range(1 if setting.quick else setting.seeds):
-        n_inducing, search = (15, Search(max_iter=30)) if setting.quick else (50, Search())
-        density = BayesianGPLVM(
-            10, n_inducing=n_inducing, search=search, signal_check="off", random_state=seed
-        )
-        began = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model = GenerativeClassifier(
-                density, priors="uniform", calibration=1 / 6, n_jobs=None if setting.quick else -1
-            ).fit(X, y)
-            trained = time.perf_counter()
-            found = model.log_densities(test)
-        spent.append((trained - began, time.perf_counter() - trained))
-        for method, scores in zip(errors, (found, model.powers_.apply(found)), strict=True):
-            errors[method].append(int((scores.argmax(axis=1) != truth).sum()))
-    fit, score = np.mean(spent, axis=0)
-    note = f"{fit:.0f} s to train and calibrate, {score:.0f} s to score"
+    seeds = range(1 if setting.quick else setting.seeds)
+    found = tallied(setting, one_classifier, [(NAME, seed) for seed in seeds])
     return [
-        summarise(
-            method, "errors", wrong, seconds=fit + score, ours=True, published=PUBLISHED,
-            note=f"by seed {wrong}; {note}",
-        )
-        for method, wrong in errors.items()
-    ]  # fmt: skip
+        summarise(method, measure, wrong, seconds=seconds, ours=True, published=PUBLISHED)
+        for (method, measure), (wrong, seconds) in found.items()
+    ]
+
+
+def one_classifier(setting: Setting, name: str, seed: int) -> dict[str, dict[str, float]]:
+    """Errors of one classifier, without and with the calibration of its densities."""
+    X, y, test, truth = digits(setting)
+    n_inducing, search = (15, Search(max_iter=30)) if setting.quick else (50, Search())
+    density = BayesianGPLVM(
+        10, n_inducing=n_inducing, search=search, signal_check="off", random_state=seed
+    )
+    alone = setting.quick or setting.jobs > 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = GenerativeClassifier(
+            density, priors="uniform", calibration=1 / 6, n_jobs=None if alone else -1
+        ).fit(X, y)
+        found = model.log_densities(test)
+    by_method = {name: found, f"{name}, calibrated": model.powers_.apply(found)}
+    return {
+        method: {"errors": int((scores.argmax(axis=1) != truth).sum())}
+        for method, scores in by_method.items()
+    }
 
 
 def baselines(setting: Setting) -> dict[str, object]:

@@ -5,7 +5,6 @@ frames train. Of the 40 frames that follow, 40 % of the pixels are given and the
 or nothing is given but their time stamps.
 """
 
-import time
 import warnings
 
 import matplotlib
@@ -16,6 +15,7 @@ from sklearn.neighbors import KNeighborsRegressor
 
 from manyviews import BayesianGPLVM, Search
 
+from .pieces import tallied
 from .setting import Setting
 from .table import Row, summarise
 
@@ -25,53 +25,56 @@ GIVEN = 0.4
 
 def run(setting: Setting) -> list[Row]:
     """Restoration and forecast by models with and without dynamics, beside the neighbours."""
-    size = 24 if setting.quick else SIZE
-    found: dict[tuple[str, str], list[float]] = {}
-    began = time.perf_counter()
     seeds = 1 if setting.quick else min(setting.seeds, 3)
-    for seed in range(seeds):
-        rng = np.random.default_rng(seed)
-        clean = scene(np.arange(N_TRAIN + N_TEST), size)
-        noisy = clean + NOISE * rng.standard_normal(clean.shape)
-        train, test = noisy[:N_TRAIN], clean[N_TRAIN:]
-        given = rng.uniform(size=clean.shape[1]) < GIVEN  # the same pixels in every frame
-        partial = np.where(given, noisy[N_TRAIN:], np.nan)
-        times = np.arange(N_TRAIN, N_TRAIN + N_TEST)
-        dynamic = fit(setting, train, seed, np.arange(N_TRAIN))
-        static = fit(setting, train, seed, None)
-        restored = {
-            "Bayesian GP-LVM, dynamics": dynamic.predict(partial, times=times),
-            "Bayesian GP-LVM, static": static.predict(partial),
-            "training mean": np.tile(train.mean(axis=0), (N_TEST, 1)),
-        }
-        for k in range(1, 6):
-            near = KNeighborsRegressor(k).fit(train[:, given], train)
-            restored[f"{k}-NN"] = near.predict(noisy[N_TRAIN:, given])
-        ahead = dynamic.forecast(times)
-        futures = {
-            "Bayesian GP-LVM, dynamics": ahead,
-            "last frame": np.tile(train[-1], (N_TEST, 1)),
-            "training mean": restored["training mean"],
-            "one true period ago": noisy[np.round(times - PERIOD * np.ceil((times - 59) / PERIOD))
-                                         .astype(int)],
-        }  # fmt: skip
-        for method, frames in restored.items():
-            error = float(np.mean((frames - test)[:, ~given] ** 2))
-            found.setdefault((method, "MSE-pixel"), []).append(error)
-        for method, frames in futures.items():
-            error = float(np.mean((frames - test) ** 2))
-            found.setdefault((method, "MSE-pixel-forecast"), []).append(error)
-        if seed == 0:
-            draw(setting, test, partial, restored["Bayesian GP-LVM, dynamics"], ahead, size)
-    seconds = (time.perf_counter() - began) / seeds
+    found = tallied(setting, one_draw, [("all", seed) for seed in range(seeds)])
     notes = {"one true period ago": "told the period"}
     return [
         summarise(
             method, measure, values, ours=method.startswith("Bayesian"),
             seconds=seconds if method.startswith("Bayesian") else 0.0, note=notes.get(method, ""),
         )
-        for (method, measure), values in found.items()
+        for (method, measure), (values, seconds) in found.items()
     ]  # fmt: skip
+
+
+def one_draw(setting: Setting, _: str, seed: int) -> dict[str, dict[str, float]]:
+    """Errors of all methods for one noise."""
+    size = 24 if setting.quick else SIZE
+    rng = np.random.default_rng(seed)
+    clean = scene(np.arange(N_TRAIN + N_TEST), size)
+    noisy = clean + NOISE * rng.standard_normal(clean.shape)
+    train, test = noisy[:N_TRAIN], clean[N_TRAIN:]
+    given = rng.uniform(size=clean.shape[1]) < GIVEN  # the same pixels in every frame
+    partial = np.where(given, noisy[N_TRAIN:], np.nan)
+    times = np.arange(N_TRAIN, N_TRAIN + N_TEST)
+    dynamic = fit(setting, train, seed, np.arange(N_TRAIN))
+    static = fit(setting, train, seed, None)
+    restored = {
+        "Bayesian GP-LVM, dynamics": dynamic.predict(partial, times=times),
+        "Bayesian GP-LVM, static": static.predict(partial),
+        "training mean": np.tile(train.mean(axis=0), (N_TEST, 1)),
+    }
+    for k in range(1, 6):
+        near = KNeighborsRegressor(k).fit(train[:, given], train)
+        restored[f"{k}-NN"] = near.predict(noisy[N_TRAIN:, given])
+    ahead = dynamic.forecast(times)
+    past = np.round(times - PERIOD * np.ceil((times - 59) / PERIOD)).astype(int)
+    futures = {
+        "Bayesian GP-LVM, dynamics": ahead,
+        "last frame": np.tile(train[-1], (N_TEST, 1)),
+        "training mean": restored["training mean"],
+        "one true period ago": noisy[past],
+    }
+    if seed == 0:
+        draw(setting, test, partial, restored["Bayesian GP-LVM, dynamics"], ahead, size)
+    found: dict[str, dict[str, float]] = {}
+    for method, frames in restored.items():
+        error = float(np.mean((frames - test)[:, ~given] ** 2))
+        found.setdefault(method, {})["MSE-pixel"] = error
+    for method, frames in futures.items():
+        error = float(np.mean((frames - test) ** 2))
+        found.setdefault(method, {})["MSE-pixel-forecast"] = error
+    return found
 
 
 def scene(frames: np.ndarray, size: int) -> np.ndarray:
