@@ -50,7 +50,7 @@ class BackMap:
         n_components: int,
     ) -> "BackMap":
         """The map from some of the views."""
-        scales = (1.0,)
+        scales: tuple[float, ...] = (1.0,)
         if len(views) > 1:
             scales = tuple(
                 float(np.sqrt(np.nansum(tables[v] ** 2) / len(tables[v]))) for v in views
