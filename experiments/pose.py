@@ -20,10 +20,10 @@ from manyviews import MRD, Search
 from manyviews.inference.following import followed_path
 from manyviews.inference.new_sequences import MOMENTA, TRUSTS
 from manyviews.latent import make_sequences
-from manyviews.points import SharedGPLVM
 
 from .paper_model import paper_mrd
 from .pose_baselines import baselines, joint_distance
+from .pose_points import EK, SHON, Poses, ek_poses, shon_poses
 from .remembering import remembering
 from .scores import coverage, nlpd
 from .setting import Setting
@@ -34,6 +34,7 @@ POWERS = {False: (1.0, 0.1, 0.01), True: (0.1, 0.01)}
 FLOWS = {False: (0.0,), True: (0.0, 1.0)}
 MODES = 5
 PUBLISHED = {False: 4.67, True: 2.94}
+PUBLISHED_EK = 5.13
 HALF_RATE = 8  # a sequence
 AVERAGED = ", fits averaged"
 
@@ -147,7 +148,7 @@ def run(setting: Setting) -> list[Row]:
                 summarise(method, "NLPD", list(density), **options),
                 summarise(method, "coverage-90", list(held), **options),
             ]
-    rows += shared_points(setting, train, test)
+    rows += point_rows(setting, train, test)
     rows += [
         printed(name, "joint-distance", value)
         for name, value in {
@@ -170,26 +171,33 @@ def along_flow(train: Frames, test: Frames) -> list[Row]:
     return rows
 
 
-def shared_points(setting: Setting, train: Frames, test: Frames) -> list[Row]:
-    """The shared GP-LVM, by maximum a posteriori, of as many dimensions as MRD starts with."""
-    model = SharedGPLVM(
-        DEFAULTS.n_components, search=Search(max_iter=30 if setting.quick else 200), random_state=0
-    )
-    began = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit({"silhouette": train.S, "pose": train.P})
-    seconds = time.perf_counter() - began
-    mean, std = model.predict({"silhouette": test.S}, "pose", return_std=True)
-    moving = test.P.std(axis=0) > 0
-    truth, mean_, std_ = test.P[:, moving], mean[:, moving], std[:, moving]
-    options: dict[str, Any] = {"seconds": seconds, "ours": True}
+def point_rows(setting: Setting, train: Frames, test: Frames) -> list[Row]:
+    """Latent points: Shon's model, of as many dimensions as MRD starts with, and Ek's."""
+    left_out = folds_of(train)
+    found = {
+        SHON: shon_poses(train, test, DEFAULTS.n_components, 10 if setting.quick else 200),
+        EK: ek_poses(setting, train, test, left_out),
+        f"{EK} with dynamics": ek_poses(setting, train, test, left_out, dynamic=True),
+    }
+    return [row for name, poses in found.items() for row in _point_rows(name, test, poses)]
+
+
+def _point_rows(name: str, test: Frames, poses: Poses) -> list[Row]:
+    distance, density, held = scores(test, Moments(poses.mean, poses.std))
+    options: dict[str, Any] = {"seconds": poses.seconds, "ours": True, "note": poses.note}
+    published = PUBLISHED_EK if name == EK else None
     return [
-        Row("shared GP-LVM", "joint-distance", joint_distance(mean, test.P), published=5.13,
-            note=f"Q = {DEFAULTS.n_components}", **options),
-        Row("shared GP-LVM", "NLPD", nlpd(truth, mean_, std_), **options),
-        Row("shared GP-LVM", "coverage-90", coverage(truth, mean_, std_), **options),
-    ]  # fmt: skip
+        Row(name, "joint-distance", distance, published=published, **options),
+        Row(name, "NLPD", density, **options),
+        Row(name, "coverage-90", held, **options),
+    ]
+
+
+def folds_of(train: Frames) -> list[np.ndarray]:
+    """Training sequences in four parts; which frames each part has."""
+    names = np.unique(train.sequence)
+    folds = min(4, len(names))
+    return [np.isin(train.sequence, names[fold::folds]) for fold in range(folds)]
 
 
 def fit(
@@ -246,16 +254,14 @@ def choose(
 
     Both on held-out sequences. A flow is not of the paper, so it is a method of its own.
     """
-    names = np.unique(train.sequence)
-    folds = min(4, len(names))
+    folds = folds_of(train)
     kinds, ways = MODELS[dynamic], (POWERS[dynamic], FLOWS[dynamic], PRIVATE)
     if setting.quick:
         kinds, ways = kinds[-1:], tuple(way[:1] for way in ways)
     table: dict[Answers, list[tuple[float, ...]]] = {}
     began = time.perf_counter()
-    tried = range(1 if setting.quick else folds)
-    for fold, kind in itertools.product(tried, kinds):
-        out = np.isin(train.sequence, names[fold::folds])
+    tried = folds[:1] if setting.quick else folds
+    for out, kind in itertools.product(tried, kinds):
         model = fit(setting, train.take(~out), kind, 0, dynamic, n_restarts=1)
         for power, flow, private in itertools.product(*ways):
             answers = kind._replace(private=private, power=power, flow=flow)

@@ -219,3 +219,19 @@ def linear_points(tables, psis, n_components, *, prior):
     values, U = values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
     stretch = 0.5 * (np.sqrt(D**2 + 4.0 * np.maximum(values, 0.0)) - D) if prior else values / D
     return U * np.sqrt(np.maximum(stretch - 1.0, 0.0))
+
+
+def sparse_matrix_normal_bound(Y, Kxx, Kxz, Kzz, noise, psi):
+    """Titsias's bound on log p(vec Y) = log N(0, Ψ ⊗ (K + noise)), by its Kronecker product."""
+    N, D = Y.shape
+    C = Kxz @ np.linalg.solve(Kzz, Kxz.T)
+    covariance = np.kron(psi, C + noise * np.eye(N))
+    density = multivariate_normal.logpdf(Y.T.ravel(), np.zeros(N * D), covariance)
+    return density - 0.5 * D / noise * np.trace(Kxx - C)
+
+
+def inverse_wishart(sigma, scale, pseudo_samples):
+    """Its log density, zero where Σ = S₀."""
+    ratio = np.linalg.solve(sigma, scale)
+    trace = np.trace(ratio) - len(sigma)
+    return -0.5 * pseudo_samples * (trace - np.linalg.slogdet(ratio)[1])

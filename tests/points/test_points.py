@@ -18,7 +18,14 @@ from manyviews.inference.point_rows import row_density
 from manyviews.kernels import RBF, Linear, Polynomial, Restricted
 from manyviews.latent import Points
 from manyviews.linear import CCA
-from manyviews.mappings import CollapsedGP, CorrelatedGP, ExactGP, SparseGP, make_outputs
+from manyviews.mappings import (
+    CollapsedGP,
+    CorrelatedGP,
+    ExactGP,
+    NoisePrior,
+    SparseGP,
+    make_outputs,
+)
 from manyviews.parameters import fix
 from manyviews.points import GPLVM, GPLVMCCA, SharedGPLVM
 from reference import linear_points
@@ -110,7 +117,7 @@ class TestMappings:
     def test_correlated_density(self, small):
         X, Y = small
         S0 = np.cov(Y.T) + np.eye(3)
-        view = CorrelatedGP(RBF(), 2, S0, 1e-9, 0.3, jitter=0.0)
+        view = CorrelatedGP(ExactGP(RBF(), 2, 0.3, jitter=0.0), NoisePrior(S0, 1e-9))
         outputs, q = make_outputs(Y), points(X)
         psi = np.asarray(view.column_covariance(q, outputs))
         K = np.asarray(view.kernel.gram(q.mean)) + 0.3 * np.eye(12)
@@ -123,7 +130,8 @@ class TestMappings:
     def test_psi_is_the_maximum_and_its_gradient_that_of_psi_held(self, small, rng, diagonal):
         X, Y = small
         S0, n0, noise = np.cov(Y.T) + 0.1 * np.eye(3), 5.0, 0.3
-        view = CorrelatedGP(RBF(), 2, S0, n0, noise, jitter=0.0, diagonal=diagonal)
+        process = ExactGP(RBF(), 2, noise, jitter=0.0)
+        view = CorrelatedGP(process, NoisePrior(S0, n0), diagonal=diagonal)
         outputs = make_outputs(Y)
 
         def joint(X, psi):  # slow: matrix normal and inverse Wishart, constants aside
@@ -148,13 +156,16 @@ class TestMappings:
         held = jax.grad(joint)(jnp.asarray(X), psi)
         np.testing.assert_allclose(jax.grad(profile)(jnp.asarray(X)), held, atol=1e-8)
 
-    @pytest.mark.parametrize("kind", ["exact", "sparse", "correlated"])
+    @pytest.mark.parametrize("kind", ["exact", "sparse", "correlated", "sparse correlated"])
     def test_gradients_by_finite_differences(self, small, rng, kind):
         X, Y = small
         views = {
             "exact": ExactGP(Polynomial(2), 2, 0.3),
             "sparse": SparseGP(RBF(), X[:5], 0.3),
-            "correlated": CorrelatedGP(RBF(), 2, np.eye(3), 2.0, 0.3),
+            "correlated": CorrelatedGP(ExactGP(RBF(), 2, 0.3), NoisePrior(np.eye(3), 2.0)),
+            "sparse correlated": CorrelatedGP(
+                SparseGP(RBF(), X[:5], 0.3), NoisePrior(np.eye(3), 2.0)
+            ),
         }
         objective = Objective(Model(Points(X), (views[kind],)), (make_outputs(Y),))
         x = objective.start

@@ -81,6 +81,51 @@ def test_private_points_of_one_view_do_not_move_another(problem):
     assert np.abs(np.subtract(*model.inverse_transform(X, "right"))).max() > 0.1
 
 
+@pytest.fixture(scope="module")
+def subspace(problem):
+    _, views = problem
+    return SubspaceGPLVM(1, 1, search=Search(tol=1e-2), random_state=0).fit(views)
+
+
+def test_private_dimensions_come_from_the_nearest_sample(subspace, problem):
+    """[MRD21, Algorithm 1] with latent points."""
+    _, views = problem
+    new, X = {"left": views["left"][:5] + 0.1}, subspace.latent_mean_
+    x = subspace.transform(new)
+    np.testing.assert_allclose(x[:, 2], 0.0, atol=1e-2)  # "posterior": nothing is known of it
+    near = np.abs(X[:, 0] - x[:, [0]]).argmin(axis=1)
+    place = np.column_stack([x[:, :2], X[near, 2]])
+    expected = subspace.inverse_transform(place, "right")
+    found = subspace.predict(new, "right", private="nearest")
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+    keep = subspace.relevance_.loc["left"].to_numpy()
+    blended = subspace.inverse_transform(keep * x + (1 - keep) * X[near], "right")
+    np.testing.assert_allclose(subspace.predict(new, "right", private="blend"), blended)
+    rows = [subspace.scalings_[0].apply(new["left"]), np.full((5, 4), np.nan)]
+    known, filled = (subspace.engine_.infer(rows, None, w, private="nearest") for w in ((), (1,)))
+    np.testing.assert_array_equal(filled.covariance[:, :2, :2], known.covariance[:, :2, :2])
+    assert not filled.covariance[:, 2].any()  # what is taken from a sample is taken as known
+    with pytest.raises(OptionError, match="private must be one of"):
+        subspace.predict(new, "right", private="best")
+
+
+def test_private_dimensions_come_from_all_samples_that_are_near(subspace, problem):
+    _, views = problem
+    new, X = {"left": views["left"][:3] + 0.1}, subspace.latent_mean_
+    x, spread = subspace.transform(new, return_std=True)
+    width = spread[:, 0] ** 2 + (X[:, 0].std() * 60 ** (-1 / 5)) ** 2
+    expected = np.zeros((3, 4))
+    for n in range(3):
+        w = np.exp(-0.5 * (x[n, 0] - X[:, 0]) ** 2 / width[n])
+        near = np.argsort(-w)[:50]
+        place = np.column_stack([np.tile(x[n, :2], (50, 1)), X[near, 2]])
+        expected[n] = w[near] / w[near].sum() @ subspace.inverse_transform(place, "right")
+    found, std = subspace.predict(new, "right", private="conditional", return_std=True)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+    narrow = subspace.predict(new, "right", private="nearest", return_std=True)[1]
+    assert (std.mean(axis=0) > narrow.mean(axis=0)).all()
+
+
 def test_components_add_up_and_are_gp_regressions(problem, tmp_path):
     x, views = problem
     model = SharedPrivateGPLVM(1, 1, n_rounds=2, search=Search(tol=1e-3), random_state=0).fit(views)
@@ -201,7 +246,8 @@ def test_two_blocks_hold_each_other(problem):
         for v in range(2)
     ]
     X = np.random.default_rng(0).normal(size=(60, 3))
-    model = Model(division.points(X), tuple(PrunedGP(k, 3, 1.0, 0.1) for k in kernels))
+    processes = [ExactGP(kernel, 3, 0.1) for kernel in kernels]
+    model = Model(division.points(X), tuple(PrunedGP(each, 1.0) for each in processes))
     outputs = tuple(make_outputs(v - v.mean(axis=0)) for v in views.values())
     objective = Objective(model, outputs)
     from manyviews.points.shared_private import PRIVATE_BLOCK, SHARED_BLOCK

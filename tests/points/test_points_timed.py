@@ -16,7 +16,7 @@ from manyviews.kernels import RBF, Matern32
 from manyviews.latent import TimedPoints, make_sequences
 from manyviews.latent.timed_points import WANDER
 from manyviews.mappings import ExactGP, make_outputs
-from manyviews.points import GPLVM
+from manyviews.points import GPLVM, SharedGPLVM, SubspaceGPLVM
 from reference import finite_differences
 
 
@@ -195,3 +195,72 @@ def test_no_path_together_with_a_back_constraint(series):
     Y, t, _ = series
     with pytest.raises(OptionError, match="not both"):
         GPLVM(2, back_constraint="gp").fit(Y, times=t)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two sequences of two views: what turns is shared, and each has a slower path of its own."""
+    rng = np.random.default_rng(0)
+    t = np.tile(np.linspace(0, 8, 30), 2)
+    names = np.repeat(["a", "b"], 30)
+    turn = t + np.where(names == "b", 1.0, 0.0)
+    shared = np.column_stack([np.cos(turn), np.sin(turn)])
+    views = {}
+    for name, pace in {"left": 0.5, "right": 0.8}.items():
+        own = np.cos(pace * turn)[:, None]
+        Y = np.hstack([shared, own]) @ rng.normal(size=(3, 5))
+        views[name] = Y + 0.1 * rng.normal(size=Y.shape)
+    return views, t, names
+
+
+KINDS = {
+    "subspace": lambda: SubspaceGPLVM(2, 1, search=Search(tol=1e-2), random_state=0),
+    "shared": lambda: SharedGPLVM(3, search=Search(tol=1e-2), random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", ["subspace", pytest.param("shared", marks=pytest.mark.long)])
+def test_views_over_time(pair, kind, tmp_path):
+    views, t, names = pair
+    seen = (names == "a") | (t < 5.0)
+    model = KINDS[kind]().fit({k: v[seen] for k, v in views.items()},
+                              times=t[seen], sequences=names[seen])  # fmt: skip
+    late = (names == "b") & (t >= 5.0)
+    along = {"times": t[late], "sequences": names[late]}
+    known = {"left": views["left"][late].copy()}
+    known["left"][2] = np.nan
+    x = model.transform(known, **along)
+
+    latent, engine = model.engine_.model.latent, model.engine_
+    density = row_density(engine.posteriors[0], model.scalings_[0].apply(known["left"]))
+    own = model.when_.code == 1
+    inputs = np.concatenate([model.when_.inputs[own], t[late][:, None]])
+    kernels, Q = latent.path.kernels, x.shape[1]
+    kernels = kernels * Q if len(kernels) == 1 else kernels
+
+    def negative(points):
+        X = np.concatenate([model.latent_mean_[own], points])
+        prior = slow_log_density(kernels, inputs, np.zeros(len(inputs)), X)
+        return -float(np.sum(density(jnp.asarray(points)))) - prior
+
+    best, rng = negative(x), np.random.default_rng(0)
+    for size in (0.003, 0.03):
+        for _ in range(4):
+            step = size * rng.normal(size=x.shape)
+            assert negative(x + step) > best
+            assert negative(x - step) > best
+
+    baseline = np.mean((views["right"][late] - views["right"].mean(axis=0)) ** 2)
+    for how in ({}, {"private": "nearest"}, {"coupled": False}):
+        found, std = model.predict(known, "right", return_std=True, **how, **along)
+        assert np.mean((found - views["right"][late]) ** 2) < 0.4 * baseline
+        assert (std > 0).all()
+    ahead = model.forecast(t[late][:3], "right", "b")
+    assert np.mean((ahead - views["right"][late][:3]) ** 2) < 0.4 * baseline
+    model.save(tmp_path / "model.safetensors")
+    loaded = manyviews.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(loaded.transform(known, **along), x)
+    if kind == "subspace":
+        assert model.private("right") == [3]
+        names_, _ = model.correspondences(known, "right", 2, **along)
+        assert names_.shape == (late.sum(), 2)

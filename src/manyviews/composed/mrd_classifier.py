@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from ..data import as_views, is_mudata, numbers_only
 from ..errors import DataError, OptionError
+from ..fitted.cross_view import TREATMENTS
 from ..inference.checkpoint import keeping_checkpoints
 from ..io import register_record, write
 from ..shells.views import Modes
 from ..variational import MRD
-from ..variational.cross_view import TREATMENTS
 
 LABELS = "labels"
 LABEL_NOISE_FLOOR = 0.01  # of the codes' variance; without one, exact labels outweigh all else

@@ -1,5 +1,7 @@
 """Latent points of new rows of sequences: the most probable paths."""
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -18,33 +20,38 @@ TOLERANCE = 1e-6  # nats per row that thirty iterations must gain together
 
 def locate_paths(
     latent: TimedPoints,
-    posterior: PointPosterior,
-    data: Float[np.ndarray, "T D"],
-    rows: Float[np.ndarray, "N D"],
+    posteriors: Sequence[PointPosterior],
+    data: Sequence[Float[np.ndarray, "T _"]],
+    rows: Sequence[Float[np.ndarray, "N _"]],
     inputs: Float[np.ndarray, "N P"],
     code: Int[np.ndarray, " N"],
     *,
     coupled: bool,
     n_neighbours: int,
 ) -> PointRows:
-    """Maximise log p(Y* | X*) + log p(X* | X) over all new rows together (NaN = missing).
+    """Maximise Σ_k log p(Y*_k | X*) + log p(X* | X) over all new rows together (NaN = missing).
 
     First row by row, given the training points; then, where ``coupled``, together, from there
     and from the expected path. Densities and covariances are those of the rows one by one.
     """
     prior, train = latent.at(inputs, code), np.asarray(latent.position)
     expected = np.asarray(prior.mean)
-    if np.isnan(rows).all():
-        return PointRows(expected, np.zeros(len(rows)), _diagonal(prior))
-    starts = nearest_rows((rows,), (data,), n_neighbours)
-    alone = locate_rows(prior, train, [posterior], [rows], starts, extra_start=expected)
-    unseen = np.isnan(rows).all(axis=1)
+    unseen = np.all([np.isnan(Y).all(axis=1) for Y in rows], axis=0)
+    if unseen.all():
+        return PointRows(expected, np.zeros(len(code)), _diagonal(prior))
+    starts = nearest_rows(tuple(rows), tuple(data), n_neighbours)
+    alone = locate_rows(prior, train, posteriors, rows, starts, extra_start=expected)
     x = np.where(unseen[:, None], expected, alone.x)
     density = np.where(unseen, 0.0, alone.log_density)
     covariance = np.where(unseen[:, None, None], _diagonal(prior), alone.covariance)
-    if not coupled or len(rows) == 1:
+    if not coupled or len(code) == 1:
         return PointRows(x, density, covariance)
-    joint, evidence = latent.joined(inputs, code, expected), row_density(posterior, rows)
+    joint = latent.joined(inputs, code, expected)
+    evidence = tuple(
+        row_density(posterior, Y)
+        for posterior, Y in zip(posteriors, rows, strict=True)
+        if not np.isnan(Y).all()
+    )
     with single_threaded_blas():
         ends = [_ascend(start, joint, evidence) for start in (x, expected)]
     return PointRows(min(ends, key=lambda end: end[1])[0], density, covariance)
@@ -56,7 +63,7 @@ def _diagonal(prior: Gaussian) -> Float[np.ndarray, "N Q Q"]:
 
 
 def _ascend(
-    start: Float[np.ndarray, "N Q"], joint: TimedPoints, evidence: RowDensity
+    start: Float[np.ndarray, "N Q"], joint: TimedPoints, evidence: tuple[RowDensity, ...]
 ) -> tuple[Float[np.ndarray, "N Q"], float]:
     gain = TOLERANCE * len(start)
     end = descend(_negative_log_joint, jnp.asarray(start), (joint, evidence), ITERATIONS, gain)
@@ -64,8 +71,9 @@ def _ascend(
 
 
 def _negative_log_joint(
-    x: Float[Array, "N Q"], context: tuple[TimedPoints, RowDensity]
+    x: Float[Array, "N Q"], context: tuple[TimedPoints, tuple[RowDensity, ...]]
 ) -> tuple[Float[Array, ""], tuple[()]]:
     joint, evidence = context
     whole = joint.position.at[-len(x) :].set(x)
-    return -jnp.sum(evidence(x)) - jnp.sum(joint.moved(whole).log_density()), ()
+    prior = jnp.sum(joint.moved(whole).log_density())
+    return -sum([jnp.sum(density(x)) for density in evidence], prior), ()

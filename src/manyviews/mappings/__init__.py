@@ -5,7 +5,7 @@ from .collaborative import CollaborativeGP
 from .collaborative_posterior import CollaborativePosterior
 from .collaborative_rows import StackedRowEvidence
 from .collapsed import CollapsedGP
-from .correlated import CorrelatedGP
+from .correlated import CorrelatedGP, NoisePrior
 from .exact import ExactGP
 from .observations import Observations, make_observations
 from .outputs import Outputs, PatternedOutputs, ScatteredOutputs, make_outputs
@@ -30,6 +30,7 @@ __all__ = [
     "GPPosterior",
     "Mapping",
     "NodeRows",
+    "NoisePrior",
     "Observations",
     "Outputs",
     "PatternedOutputs",

@@ -7,7 +7,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from ..expectations import Gaussian
 from ..kernels import Kernel
-from ..linalg import safe_cholesky, safe_quadratic
+from ..linalg import Quadratic, safe_cholesky, safe_quadratic
 from ..parameters import Parameter, positive
 from .base import Evidence, Mapping
 from .outputs import GaussianOutputs, PatternedOutputs
@@ -69,6 +69,11 @@ class ExactGP(Mapping):
             total += -0.5 * (outputs.n_columns[g] * size + jnp.trace(scatter))
             worst = jnp.maximum(worst, jitter)
         return Evidence(total, worst)
+
+    def quadratic(self, q: Gaussian, outputs: PatternedOutputs) -> Quadratic:
+        """Log|K| and YᵀK⁻¹Y of a view whose rows are complete, or (then zero) lack all of it."""
+        K = self.covariance(q.mean, outputs.weights[0])
+        return safe_quadratic(K, outputs.filled, self.jitter)
 
     def posterior(self, q: Gaussian, outputs: GaussianOutputs) -> PointPosterior:
         assert isinstance(outputs, PatternedOutputs)

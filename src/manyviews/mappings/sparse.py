@@ -1,13 +1,14 @@
 """The sparse GP mapping from latent points (Titsias 2009)."""
 
 import jax.numpy as jnp
+from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, ArrayLike, Float
 
 from ..expectations import Gaussian
 from ..kernels import Kernel
-from ..linalg import DEFAULT_JITTER, safe_cholesky
-from .collapsed import CollapsedGP, Statistics
-from .outputs import GaussianOutputs
+from ..linalg import DEFAULT_JITTER, Quadratic, log_determinant, safe_cholesky
+from .collapsed import CollapsedGP, Statistics, inner_cholesky
+from .outputs import GaussianOutputs, PatternedOutputs
 from .point_posterior import PointPosterior
 
 
@@ -26,6 +27,22 @@ class SparseGP(CollapsedGP):
         floor: ArrayLike = 0.0,
     ):
         super().__init__(kernel, inducing, noise, jitter, floor)
+
+    def quadratic(self, q: Gaussian, outputs: PatternedOutputs) -> Quadratic:
+        """Log|C + σ²I| + tr(k(X, X) - C)/σ² and Yᵀ(C + σ²I)⁻¹Y, C = k(X, Z) k(Z, Z)⁻¹ k(Z, X).
+
+        Of a view whose rows are complete, or (then zero) lack all of it: half their sum is what the
+        bound takes for a column.
+        """
+        noise, Y = self.noise_variance(), outputs.filled
+        stats, beta = self._statistics(q, outputs.weights), 1.0 / noise
+        A = stats.whitened(0)
+        inner = inner_cholesky(A, beta)
+        projected = solve_triangular(stats.L, stats.psi1.T @ Y, lower=True)
+        V = solve_triangular(inner, projected, lower=True)
+        size = outputs.weights[0].sum() * jnp.log(noise) + log_determinant(inner)
+        size += beta * (stats.psi0[0] - jnp.trace(A))
+        return Quadratic(size, beta * (Y.T @ Y - beta * V.T @ V), stats.jitter)
 
     def posterior(self, q: Gaussian, outputs: GaussianOutputs) -> PointPosterior:  # type: ignore[override]
         found = super().posterior(q, outputs)

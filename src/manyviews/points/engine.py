@@ -15,6 +15,7 @@ from .._runtime import single_threaded_blas
 from ..data import When
 from ..expectations import Gaussian
 from ..fitted import Engine, Positions, Tables
+from ..fitted.cross_view import check_treatment, cross_view
 from ..fitted.engine import Spread, normalised
 from ..inference.bound import Model
 from ..inference.conditional_gaussian import given_observed
@@ -60,23 +61,39 @@ class PointEngine(Engine):
         when: When | None = None,
         wanted: Sequence[int] = (),
         *,
+        private: str = "posterior",
         coupled: bool = True,
         n_starts: int = 10,
     ) -> Positions:
-        """Most probable points, by the back-constraints' map where a row is complete."""
+        """Most probable points, and what is private to the wanted views.
+
+        Parameters
+        ----------
+        private
+            Where the dimensions come from that the known views do not inform; see
+            `manyviews.fitted.cross_view.fill_private()`.
+        coupled
+            Whether rows of a sequence are located jointly.
+        """
         if rows is self.data:
             return self.positions
+        check_treatment(private)
+        found = self._found(rows, when, coupled, n_starts)
+        return cross_view(self, rows, wanted, found, private) if wanted else found
+
+    def _found(self, rows: Tables, when: When | None, coupled: bool, n_starts: int) -> Positions:
+        """By the back-constraints' map where a row has what that needs, or by a search."""
         if self.back is None or when is not None:
             found = self.locate(rows, when, coupled, n_starts)
             return Positions(found.x, found.covariance, np.arange(len(found.x)))
-        latent, table = self.model.latent, rows[0]
+        latent, table = self.model.latent, self.back.joined(rows)
         assert isinstance(latent, BackConstrained)
         complete = np.asarray(~np.isnan(table).any(axis=1))
         Q = self.positions.mean.shape[1]
         x, spread = np.empty((len(complete), Q)), np.zeros((len(complete), Q, Q))
         x[complete] = self.back.features(table[complete]) @ np.asarray(latent.weights.value)
         if not complete.all():
-            found = self.locate([table[~complete]], None, coupled, n_starts)
+            found = self.locate([Y[~complete] for Y in rows], None, coupled, n_starts)
             x[~complete], spread[~complete] = found.x, found.covariance
         return Positions(x, spread, np.arange(len(x)))
 
@@ -93,7 +110,7 @@ class PointEngine(Engine):
         latent = self.model.latent
         assert isinstance(latent, TimedPoints)
         return locate_paths(
-            latent, self.posteriors[0], self.data[0], rows[0], when.inputs, when.code,
+            latent, self.posteriors, self.data, rows, when.inputs, when.code,
             coupled=coupled, n_neighbours=n_starts,
         )  # fmt: skip
 

@@ -23,6 +23,7 @@ from ..mappings import (
     SparseGP,
     make_outputs,
 )
+from ..mappings.around import PointGP
 from ..mappings.exact import EXACT_JITTER
 from ..parameters import Parameter, map_parameters, with_positive_transform
 from ..shells.fitted_model import FittedModel
@@ -110,10 +111,24 @@ def point_mapping(
     floor: float,
     rng: np.random.Generator,
     search: Search | None,
-) -> Mapping:
-    """An exact mapping, or a sparse one where inducing inputs are asked for."""
+) -> PointGP:
+    """A Gaussian process whose noise starts at a share of the view's variance."""
     variance = float(np.nanvar(Y))
-    noise, floor = INITIAL_NOISE * variance, floor * variance
+    return point_process(
+        kernel, means, n_inducing, INITIAL_NOISE * variance, floor * variance, rng, search
+    )
+
+
+def point_process(
+    kernel: Kernel,
+    means: Float[np.ndarray, "N Q"],
+    n_inducing: int | None,
+    noise: float,
+    floor: float,
+    rng: np.random.Generator,
+    search: Search | None,
+) -> PointGP:
+    """An exact Gaussian process, or a sparse one where inducing inputs are asked for."""
     search = search or Search()
     if n_inducing is None:
         return ExactGP(kernel, means.shape[1], noise, search.jitter_or(EXACT_JITTER), floor)

@@ -6,18 +6,18 @@ import numpy as np
 from jaxtyping import Float
 
 from ..errors import OptionError
-from ..inference.initial_dynamics import TimeKernel, initial_time_kernels
+from ..inference.initial_dynamics import TimeKernel
 from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
-from ..latent import BackConstrained, LatentSpace, Points, TimedPoints, make_sequences
 from ..mappings import Mapping
-from ..options import ARRAY, NONE, instance_of, one_of
+from ..options import ARRAY, NONE, one_of
 from ..shells import TableModel
-from .back import BackMap
+from .back import back_map
 from .engine import PointEngine
 from .fit import fit_points, point_kernel, point_mapping
-from .options import NOISE_FLOOR, TABLE, inducing_counts
+from .options import NOISE_FLOOR, TABLE, TIME_KERNEL, inducing_counts
+from .spaces import latent_space, refuse_path_and_map
 from .starts import starting_points
 
 
@@ -95,7 +95,7 @@ class GPLVM(TableModel):
         **TABLE,
         "init": (one_of("pca", "isomap", "random"), ARRAY),
         "back_constraint": (one_of("gp", "kernel"), NONE),
-        "time_kernel": (instance_of(str, Kernel, list, tuple),),
+        "time_kernel": TIME_KERNEL,
     }
     engine_: PointEngine
 
@@ -141,11 +141,7 @@ class GPLVM(TableModel):
         """
         timed = times is not None or sequences is not None
         Y = self._prepare(X, times, sequences)
-        if timed and self.back_constraint is not None:
-            raise OptionError(
-                "points are a function of the data (back_constraint) or follow a path over time "
-                "(times), not both"
-            )
+        refuse_path_and_map(timed, self.back_constraint)
         n_components = min(2, *Y.shape) if self.n_components is None else int(self.n_components)
         if n_components > min(Y.shape) and isinstance(self.init, str) and self.init == "pca":
             raise OptionError(
@@ -154,9 +150,7 @@ class GPLVM(TableModel):
             )
         (n_inducing,) = inducing_counts([self.n_inducing], len(Y))
         variance = float(np.nanvar(Y))
-        back = None
-        if self.back_constraint is not None:
-            back = BackMap.fit(Y, self.back_constraint, n_components)
+        back = back_map([self.back_constraint], [Y], ["X"], n_components)
 
         def view(_: int, means: Float[np.ndarray, "N Q"], rng: np.random.Generator) -> Mapping:
             kernel = point_kernel(self.kernel, means, variance, self.ard)
@@ -169,7 +163,7 @@ class GPLVM(TableModel):
             view,
             exact=[n_inducing is None],
             names=["X"],
-            make_latent=lambda means: self._latent_space(means, back),
+            make_latent=lambda means: latent_space(means, self.when_, self.time_kernel, back),
             back=back,
         )
         self.kernel_ = self.engine_.model.views[0].kernel  # type: ignore[attr-defined]
@@ -179,12 +173,3 @@ class GPLVM(TableModel):
     def noise_variance_(self) -> Float[np.ndarray, " D"]:
         """Noise variance of every column, in the units of the data."""
         return float(self.engine_.posteriors[0].noise) * self.scaling_.scale**2
-
-    def _latent_space(self, means: Float[np.ndarray, "N Q"], back: BackMap | None) -> LatentSpace:
-        if self.when_ is not None:
-            inputs, code = self.when_.inputs, self.when_.code
-            kernels = initial_time_kernels(self.time_kernel, means, inputs, code)
-            return TimedPoints(make_sequences(inputs, code), kernels, means)
-        if back is None:
-            return Points(means)
-        return BackConstrained(back.weights_for(means), back.features(back.rows))

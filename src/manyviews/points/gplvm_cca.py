@@ -13,14 +13,13 @@ from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
 from ..linear.closed_form import ridge_of
-from ..mappings import CorrelatedGP, Mapping
-from ..mappings.exact import EXACT_JITTER
+from ..mappings import CorrelatedGP, Mapping, NoisePrior
 from ..options import ARRAY, number, one_of
 from ..parameters import Parameter, map_parameters
 from ..shells import ViewsModel
 from .engine import PointEngine
-from .fit import INITIAL_NOISE, fit_points, point_kernel, point_mapping
-from .options import SHARED, check_components
+from .fit import INITIAL_NOISE, fit_points, point_kernel, point_mapping, point_process
+from .options import INDUCING, SHARED, check_components, inducing_counts
 from .starts import LEAST_RIDGE, sparing_ridge, starting_points
 
 PSI_PRIOR = 0.1
@@ -47,6 +46,10 @@ class GPLVMCCA(ViewsModel):
     ----------
     n_components : int, default=1
         Shared dimensions.
+    n_inducing : int or dict by view, optional
+        Inducing inputs of sparse mappings, whose cost grows linearly with the samples. Default:
+        none, exact GPs. (The thesis takes an active set in their place, the informative vector
+        machine [Leen08, §3.6.4].)
     kernel : str, Kernel or dict by view, default="rbf"
         Covariance of the maps. Kernels given by name have a variance of one, as Ψ has the scale.
     ard : bool, default=True
@@ -109,6 +112,7 @@ class GPLVMCCA(ViewsModel):
 
     _options = {
         **SHARED,
+        "n_inducing": INDUCING,
         "psi": (one_of("full", "diagonal", "identity"),),
         "psi_prior": (number(0, closed="neither"),),
         "psi_ridge": (number(0), one_of("auto")),
@@ -121,6 +125,7 @@ class GPLVMCCA(ViewsModel):
         self,
         n_components: int = 1,
         *,
+        n_inducing: int | dict[str, int] | None = None,
         kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
         ard: bool = True,
         psi: str = "full",
@@ -135,6 +140,7 @@ class GPLVMCCA(ViewsModel):
         verbose: int = 0,
     ):
         self.n_components = n_components
+        self.n_inducing = n_inducing
         self.kernel = kernel
         self.ard = ard
         self.psi = psi
@@ -152,6 +158,9 @@ class GPLVMCCA(ViewsModel):
         """Fit to a dict or list of tables, or a MuData object."""
         tables = self._prepare(views, y=y)
         check_components(self.n_components, tables, self.init)
+        inducing = inducing_counts(
+            self._by_view(self.n_inducing, "n_inducing", None), len(tables[0])
+        )
         kernels = self._by_view(self.kernel, "kernel", "rbf")
         floors = self._by_view(self.noise_floor, "noise_floor", CORRELATED_FLOOR)
         if self.psi != "identity":
@@ -163,21 +172,23 @@ class GPLVMCCA(ViewsModel):
             Y = tables[place]
             if self.psi == "identity":
                 kernel = point_kernel(kernels[place], means, float(np.nanvar(Y)), self.ard)
-                return point_mapping(Y, kernel, means, None, floors[place], rng, self.search)
+                return point_mapping(
+                    Y, kernel, means, inducing[place], floors[place], rng, self.search
+                )
             kernel = unit_kernel(kernels[place], means, self.ard)
+            process = point_process(
+                kernel, means, inducing[place], INITIAL_NOISE, floors[place], rng, self.search
+            )
             n_rows = int((~np.isnan(Y).all(axis=1)).sum())
-            return CorrelatedGP(
-                kernel, means.shape[1], scales[place], self.psi_prior * n_rows, INITIAL_NOISE,
-                (self.search or Search()).jitter_or(EXACT_JITTER), floor=floors[place],
-                diagonal=self.psi == "diagonal",
-            )  # fmt: skip
+            prior = NoisePrior(scales[place], self.psi_prior * n_rows)
+            return CorrelatedGP(process, prior, diagonal=self.psi == "diagonal")
 
         fit_points(
             self,
             tables,
             lambda rng: starting_points(tables, self.n_components, self.init, rng),
             view,
-            exact=[True] * len(tables),
+            exact=[m is None for m in inducing],
             names=self.view_names_,
         )
         self._publish_psi(scales)

@@ -51,6 +51,7 @@ SHARED: Options = {
 }
 INDUCING = (count(), BY_VIEW, NONE)
 COUNTS = (count(0), BY_VIEW)
+TIME_KERNEL = (instance_of(str, Kernel, list, tuple),)
 
 
 def inducing_counts(asked: Sequence[int | None], n_samples: int) -> list[int | None]:

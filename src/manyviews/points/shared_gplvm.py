@@ -5,14 +5,24 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Float
 
+from ..inference.initial_dynamics import TimeKernel
 from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
 from ..mappings import Mapping
-from ..options import ARRAY, one_of
+from ..options import ARRAY, BY_VIEW, NONE, one_of
 from ..shells import ViewsModel
+from .back import back_map
 from .fit import fit_points, point_kernel, point_mapping
-from .options import INDUCING, NOISE_FLOOR, SHARED, check_components, inducing_counts
+from .options import (
+    INDUCING,
+    NOISE_FLOOR,
+    SHARED,
+    TIME_KERNEL,
+    check_components,
+    inducing_counts,
+)
+from .spaces import latent_space, refuse_path_and_map
 from .starts import starting_points
 
 
@@ -37,6 +47,13 @@ class SharedGPLVM(ViewsModel):
     init : {"pca", "isomap", "canonical", "random"} or array, default="pca"
         Starting points: principal components of all views side by side, Isomap of the same,
         generalised canonical correlations, random, or given.
+    back_constraint : {"gp", "kernel"} or dict by view, optional
+        Make the points a smooth function of the views named, as ``{"pose": "gp"}``, or of all
+        views. With one view named, points tell apart only what this view tells apart: the others
+        are explained as far as it allows, without what is private to them (Ek et al. 2007; [MRD21,
+        figure 3c]). New samples that have all columns of these views need no search.
+    time_kernel : str, Kernel or list of them, default="auto"
+        Prior over time, for fits with ``times``, as in `GPLVM`.
     scaling : {"view", "column", "none"} or dict by view, default="view"
         Divide each centred view by one number, by one per column, or not at all.
     noise_floor : float or dict by view, default=1e-6
@@ -59,6 +76,10 @@ class SharedGPLVM(ViewsModel):
     fit_info_ : FitInfo
         Record of the fit.
 
+    Notes
+    -----
+    `predict()` takes ``private`` as that of `MRD`, and ``coupled`` with time stamps.
+
     Examples
     --------
     >>> import numpy as np
@@ -75,6 +96,8 @@ class SharedGPLVM(ViewsModel):
         **SHARED,
         "n_inducing": INDUCING,
         "init": (one_of("pca", "isomap", "canonical", "random"), ARRAY),
+        "back_constraint": (one_of("gp", "kernel"), BY_VIEW, NONE),
+        "time_kernel": TIME_KERNEL,
     }
 
     def __init__(
@@ -85,6 +108,8 @@ class SharedGPLVM(ViewsModel):
         kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
         ard: bool = True,
         init: Any = "pca",
+        back_constraint: str | dict[str, str] | None = None,
+        time_kernel: TimeKernel = "auto",
         scaling: str | dict[str, str] = "view",
         noise_floor: float | dict[str, float] = NOISE_FLOOR,
         align: str = "union",
@@ -97,6 +122,8 @@ class SharedGPLVM(ViewsModel):
         self.kernel = kernel
         self.ard = ard
         self.init = init
+        self.back_constraint = back_constraint
+        self.time_kernel = time_kernel
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.align = align
@@ -104,15 +131,25 @@ class SharedGPLVM(ViewsModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, views: Any, y: Any = None) -> Self:
-        """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
-        tables = self._prepare(views, y=y)
+    def fit(self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
+        """Fit to a dict or list of tables, or a MuData object; NaN is missing.
+
+        Parameters
+        ----------
+        times, sequences : array-like or Series, optional
+            A time stamp (or several observed inputs) and a sequence for each sample. The points
+            then follow a Gaussian process over time; see `GPLVM.fit`.
+        """
+        tables = self._prepare(views, times, sequences, y)
+        refuse_path_and_map(self.when_ is not None, self.back_constraint)
         check_components(self.n_components, tables, self.init)
         inducing = inducing_counts(
             self._by_view(self.n_inducing, "n_inducing", None), len(tables[0])
         )
         kernels = self._by_view(self.kernel, "kernel", "rbf")
         floors = self._by_view(self.noise_floor, "noise_floor", NOISE_FLOOR)
+        constraints = self._by_view(self.back_constraint, "back_constraint", None)
+        back = back_map(constraints, tables, self.view_names_, self.n_components)
 
         def view(place: int, means: Float[np.ndarray, "N Q"], rng: np.random.Generator) -> Mapping:
             Y = tables[place]
@@ -126,4 +163,6 @@ class SharedGPLVM(ViewsModel):
             view,
             exact=[m is None for m in inducing],
             names=self.view_names_,
+            make_latent=lambda means: latent_space(means, self.when_, self.time_kernel, back),
+            back=back,
         )

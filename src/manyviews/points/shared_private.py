@@ -13,13 +13,12 @@ from ..inference.search import Search, Stage
 from ..io import register_record
 from ..kernels import Kernel, Polynomial, Restricted, Sum
 from ..mappings import Mapping, PrunedGP
-from ..mappings.exact import EXACT_JITTER
 from ..options import ARRAY, BOOLEAN, NONE, count, instance_of, number, one_of
 from ..shells import ViewsModel
 from .divided import Division, divided_start
 from .engine import PointEngine
-from .fit import INITIAL_NOISE, fit_points
-from .options import COUNTS, NOISE_FLOOR, VIEWS
+from .fit import fit_points, point_mapping
+from .options import COUNTS, INDUCING, NOISE_FLOOR, VIEWS, inducing_counts
 from .parts import MARGIN, parts_start
 from .subspace_gplvm import given_points
 
@@ -46,6 +45,9 @@ class SharedPrivateGPLVM(ViewsModel):
         Dimensions that all views share.
     n_private : int or dict by view, default=1
         Dimensions that belong to one view.
+    n_inducing : int or dict by view, optional
+        Inducing inputs of sparse mappings, each in the shared and the private dimensions at once.
+        Default: none, exact GPs.
     kernel : Kernel, optional
         Kernel of both parts of every view. Default: a
         `manyviews.kernels.Polynomial` of degree 2.
@@ -88,6 +90,7 @@ class SharedPrivateGPLVM(ViewsModel):
         "kernel": (instance_of(Kernel), NONE),
         "n_shared": (count(),),
         "n_private": COUNTS,
+        "n_inducing": INDUCING,
         "ard_prior": (number(0, closed="neither"),),
         "bounded": (BOOLEAN,),
         "n_rounds": (count(0),),
@@ -101,6 +104,7 @@ class SharedPrivateGPLVM(ViewsModel):
         n_shared: int = 1,
         n_private: int | dict[str, int] = 1,
         *,
+        n_inducing: int | dict[str, int] | None = None,
         kernel: Kernel | None = None,
         ard_prior: float = 10.0,
         bounded: bool = False,
@@ -115,6 +119,7 @@ class SharedPrivateGPLVM(ViewsModel):
     ):
         self.n_shared = n_shared
         self.n_private = n_private
+        self.n_inducing = n_inducing
         self.kernel = kernel
         self.ard_prior = ard_prior
         self.bounded = bounded
@@ -134,25 +139,26 @@ class SharedPrivateGPLVM(ViewsModel):
         if min(counts) < 1:
             raise OptionError("every view needs a private dimension; use SubspaceGPLVM for none")
         division = Division(int(self.n_shared), tuple(int(n) for n in counts))
+        inducing = inducing_counts(
+            self._by_view(self.n_inducing, "n_inducing", None), len(tables[0])
+        )
         floors = self._by_view(self.noise_floor, "noise_floor", NOISE_FLOOR)
         kernel = Polynomial(2, 1.0, 0.1) if self.kernel is None else self.kernel
 
         def view(place: int, means: Float[np.ndarray, "N Q"], rng: np.random.Generator) -> Mapping:
             parts = (division.shared, division.private(place))
             both = Sum(tuple(Restricted(kernel, own) for own in parts))
-            variance = float(np.nanvar(tables[place]))
-            return PrunedGP(
-                both, division.total, self.ard_prior, INITIAL_NOISE * variance,
-                (self.search or Search()).jitter_or(EXACT_JITTER),
-                floor=floors[place] * variance,
-            )  # fmt: skip
+            process = point_mapping(
+                tables[place], both, means, inducing[place], floors[place], rng, self.search
+            )
+            return PrunedGP(process, self.ard_prior)
 
         fit_points(
             self,
             tables,
             lambda rng: self._start(tables, division, rng),
             view,
-            exact=[True] * len(tables),
+            exact=[m is None for m in inducing],
             names=self.view_names_,
             make_latent=lambda X: division.points(self._within(X), self.bounded),
             stages=self._stages,

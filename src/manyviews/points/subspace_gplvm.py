@@ -5,16 +5,19 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Float
 
+from ..inference.initial_dynamics import TimeKernel
 from ..inference.initialise import initial_means
 from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel, Restricted
+from ..latent import LatentSpace
 from ..mappings import Mapping
 from ..options import ARRAY, BOOLEAN, BY_VIEW, count, instance_of, one_of
 from ..shells import ViewsModel
 from .divided import Division, divided_start
 from .fit import fit_points, point_kernel, point_mapping
-from .options import COUNTS, INDUCING, NOISE_FLOOR, VIEWS, inducing_counts
+from .options import COUNTS, INDUCING, NOISE_FLOOR, TIME_KERNEL, VIEWS, inducing_counts
+from .spaces import timed_points
 
 
 @register_record
@@ -40,6 +43,9 @@ class SubspaceGPLVM(ViewsModel):
         Start shared dimensions from canonical correlations and private ones from what these leave
         of a view, or from an array (samples x all dimensions, the shared ones first, then view by
         view).
+    time_kernel : str, Kernel or list of them, default="auto"
+        Prior over time, for fits with ``times``, as in `GPLVM`; a list has one kernel per
+        dimension, shared ones first.
     scaling, noise_floor, align, search, random_state, verbose
         As in `SharedGPLVM`.
 
@@ -51,6 +57,14 @@ class SubspaceGPLVM(ViewsModel):
         Zero where a dimension is private to another view.
     lower_bound_, fit_info_
         As in `SharedGPLVM`.
+
+    Notes
+    -----
+    `predict()` takes ``private`` as that of `MRD`. A view that is not given has private dimensions
+    that nothing is known of: ``"posterior"``, the default, leaves them at their prior N(0, I),
+    which need not be where the training points are; ``"nearest"`` takes them from the training
+    sample nearest in the shared dimensions, ``"conditional"`` from all that are near. With time
+    stamps there is ``coupled``, too.
 
     Examples
     --------
@@ -73,6 +87,7 @@ class SubspaceGPLVM(ViewsModel):
         "kernel": (instance_of(str, Kernel), BY_VIEW),
         "ard": (BOOLEAN,),
         "init": (one_of("ncca", "pcca"), ARRAY),
+        "time_kernel": TIME_KERNEL,
     }
 
     def __init__(
@@ -84,6 +99,7 @@ class SubspaceGPLVM(ViewsModel):
         kernel: str | Kernel | dict[str, str | Kernel] = "rbf",
         ard: bool = True,
         init: Any = "ncca",
+        time_kernel: TimeKernel = "auto",
         scaling: str | dict[str, str] = "view",
         noise_floor: float | dict[str, float] = NOISE_FLOOR,
         align: str = "union",
@@ -97,6 +113,7 @@ class SubspaceGPLVM(ViewsModel):
         self.kernel = kernel
         self.ard = ard
         self.init = init
+        self.time_kernel = time_kernel
         self.scaling = scaling
         self.noise_floor = noise_floor
         self.align = align
@@ -104,9 +121,16 @@ class SubspaceGPLVM(ViewsModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, views: Any, y: Any = None) -> Self:
-        """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
-        tables = self._prepare(views, y=y)
+    def fit(self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
+        """Fit to a dict or list of tables, or a MuData object; NaN is missing.
+
+        Parameters
+        ----------
+        times, sequences : array-like or Series, optional
+            A time stamp (or several observed inputs) and a sequence for each sample. The points
+            then follow a Gaussian process over time; see `GPLVM.fit`.
+        """
+        tables = self._prepare(views, times, sequences, y)
         division = Division(
             int(self.n_shared), tuple(int(n) for n in self._by_view(self.n_private, "n_private", 1))
         )
@@ -123,6 +147,11 @@ class SubspaceGPLVM(ViewsModel):
             kernel = Restricted(inner, own)
             return point_mapping(Y, kernel, means, inducing[place], floors[place], rng, self.search)
 
+        def space(means: Float[np.ndarray, "N Q"]) -> LatentSpace:
+            if self.when_ is None:
+                return division.points(means)
+            return timed_points(means, self.when_, self.time_kernel)
+
         return fit_points(
             self,
             tables,
@@ -130,7 +159,7 @@ class SubspaceGPLVM(ViewsModel):
             view,
             exact=[m is None for m in inducing],
             names=self.view_names_,
-            make_latent=division.points,
+            make_latent=space,
         )
 
     def _start(self, tables: Any, division: Division) -> Float[np.ndarray, "N Q"]:

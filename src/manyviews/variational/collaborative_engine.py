@@ -13,13 +13,13 @@ from scipy.stats import norm
 from ..data import When
 from ..errors import OptionError
 from ..fitted import Positions, Tables
+from ..fitted.cross_view import as_positions, known_places, neighbours
 from ..inference.bound import Model
 from ..io import register_record
 from ..latent import Collaborative, make_sequences, marginals
 from ..mappings import make_outputs
 from ..mappings.base import condition
-from .cross_view import as_positions, neighbours
-from .engine import VariationalEngine, known_places
+from .engine import VariationalEngine
 
 TREATMENTS = ("conditional", "nearest", "nearest-own")
 MOST_FOLDS = 4

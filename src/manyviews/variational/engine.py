@@ -16,8 +16,8 @@ from ..data import When
 from ..errors import OptionError
 from ..expectations import Gaussian
 from ..fitted import Engine, Positions, Tables
+from ..fitted.cross_view import as_positions, check_treatment, cross_view
 from ..fitted.engine import Spread, normalised
-from ..fitted.segmentation import ACTIVE_THRESHOLD, segment
 from ..inference.bound import Model
 from ..inference.independence import independent_share
 from ..inference.neighbours import nearest_rows
@@ -29,7 +29,6 @@ from ..mappings import GPPosterior, Posterior, StochasticPosterior
 from ..mappings.observations import split_table, working_table
 from ..mappings.rows import augmented_evidence
 from ..mappings.sensitivity import sensitivity
-from .cross_view import TREATMENTS, as_positions, fill_private
 from .importance import importance_density
 from .kind_answers import (
     fill_kind,
@@ -101,20 +100,12 @@ class VariationalEngine(Engine):
         """
         if rows is self.data:
             return self.positions
-        if private not in TREATMENTS:
-            raise OptionError(f"private must be one of {TREATMENTS}, got {private!r}")
+        check_treatment(private)
         powers = self.powers(evidence_power, when is not None)
         found = self.search(rows, when, n_modes, powers, n_starts, coupled, flow_weight)
         if not wanted:
             return Positions.independent(found.q.mean, found.q.variance)
-        known = known_places(rows)
-        return fill_private(
-            as_positions(found, n_modes),
-            self.positions,
-            segment(self.relevance, known, list(wanted), ACTIVE_THRESHOLD),
-            self.relevance[known].max(axis=0),
-            private,
-        )
+        return cross_view(self, rows, wanted, as_positions(found, n_modes), private)
 
     def search(
         self,
@@ -346,11 +337,6 @@ class VariationalEngine(Engine):
 def several(q: Positions) -> bool:
     """Whether positions are mixtures of more than one part."""
     return q.weights is not None and q.weights.shape[1] > 1
-
-
-def known_places(rows: Tables) -> list[int]:
-    """The views that have any value."""
-    return [place for place, table in enumerate(rows) if not np.isnan(table).all()]
 
 
 def extended(latent: Paths, when: When) -> Paths:

@@ -15,8 +15,9 @@ from jaxtyping import Bool, Float
 
 from ..fitted import Positions, Tables
 from ..fitted.adjustment import Adjustment
+from ..fitted.cross_view import known_places
 from ..mappings.stochastic_posterior import StochasticPosterior
-from .engine import VariationalEngine, known_places
+from .engine import VariationalEngine
 from .link_features import LinkFeatures
 from .without_rows import keeping_rows, some_views
 

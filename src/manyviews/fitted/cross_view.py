@@ -1,16 +1,18 @@
 """One set of views from another: private dimensions, modes [MRD21, Algorithm 1]."""
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Int
 from sklearn.neighbors import NearestNeighbors
 
-from ..errors import SegmentationWarning
-from ..fitted import Positions
-from ..fitted.segmentation import Segmentation
+from ..errors import OptionError, SegmentationWarning
 from ..inference.new_points import NewPoints
+from .engine import Engine, Tables
+from .positions import Positions
+from .segmentation import ACTIVE_THRESHOLD, Segmentation, segment
 
 TREATMENTS = ("posterior", "nearest", "blend", "conditional")
 NEIGHBOURS = 50  # components of a conditional mixture
@@ -37,6 +39,27 @@ def as_positions(found: NewPoints, n_modes: int) -> Positions:
         mean[rows, order].reshape(-1, Q), variance[rows, order].reshape(-1, Q)
     )
     return replace(parts, weights=weights / weights.sum(axis=1, keepdims=True))
+
+
+def check_treatment(private: str) -> None:
+    """Refuse what is no source of private dimensions."""
+    if private not in TREATMENTS:
+        raise OptionError(f"private must be one of {TREATMENTS}, got {private!r}")
+
+
+def known_places(rows: Tables) -> list[int]:
+    """The views that have any value."""
+    return [place for place, table in enumerate(rows) if not np.isnan(table).all()]
+
+
+def cross_view(
+    engine: Engine, rows: Tables, wanted: Sequence[int], found: Positions, treatment: str
+) -> Positions:
+    """Where rows found from the views they have are, for the views that are wanted of them."""
+    known = known_places(rows)
+    parts = segment(engine.relevance, known, list(wanted), ACTIVE_THRESHOLD)
+    strength = engine.relevance[known].max(axis=0)
+    return fill_private(found, engine.positions, parts, strength, treatment)
 
 
 def fill_private(
@@ -72,21 +95,16 @@ def fill_private(
             "Fit with init='canonical' or more restarts, or lower the threshold of segment() to "
             "see how nearly they share one",
             SegmentationWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         return known
     if treatment == "conditional":
         return conditional_mixture(known, train, parts)
     near = train.rows(neighbours(known, train, parts.shared)).likeliest()
-    keep = strength.copy()
+    keep = strength
     if treatment == "nearest":
-        keep[:] = 1.0
-        keep[parts.private_b] = 0.0
-    filled = Positions.independent(
-        keep * known.mean + (1.0 - keep) * near.mean,
-        keep**2 * known.variance + (1.0 - keep) ** 2 * near.variance,
-    )
-    return replace(filled, weights=known.weights)
+        keep = np.where(np.isin(np.arange(len(strength)), parts.private_b), 0.0, 1.0)
+    return replace(_between(known, near, keep), weights=known.weights)
 
 
 def conditional_mixture(known: Positions, train: Positions, parts: Segmentation) -> Positions:
@@ -96,33 +114,38 @@ def conditional_mixture(known: Positions, train: Positions, parts: Segmentation)
     Scott's bandwidth h in the shared dimensions s. Then Q(x_p | x_s) = Σ_n w_n N(μ_np, S_np)
     with w_n ∝ N(x_s; μ_ns, S_ns + h²), of which the ``NEIGHBOURS`` largest are kept.
     """
-    s, p = parts.shared, parts.private_b
-    assert known.weights is not None
-    mean, variance = known.mean, known.variance
+    s = parts.shared
     train_mean, train_variance = train.mean, train.variance
-    n_train = len(train_mean)
+    n_train, Q = train_mean.shape
     h = train_mean[:, s].std(axis=0) * n_train ** (-1.0 / (len(s) + 4))  # Scott 1992
     count = min(NEIGHBOURS, n_train)
-    weights, means, variances = [], [], []
-    for row_mean, row_variance in zip(mean, variance, strict=True):
+    weights, chosen = [], []
+    for row_mean, row_variance in zip(known.mean, known.variance, strict=True):
         spread = row_variance[s] + train_variance[:, s] + h**2
         logs = -0.5 * np.sum(
             (row_mean[s] - train_mean[:, s]) ** 2 / spread + np.log(spread), axis=1
         )
-        chosen = np.argsort(-logs, kind="stable")[:count]
-        weight = np.exp(logs[chosen] - logs[chosen[0]])
+        near = np.argsort(-logs, kind="stable")[:count]
+        weight = np.exp(logs[near] - logs[near[0]])
         weights.append(weight / weight.sum())
-        part_mean, part_variance = np.tile(row_mean, (count, 1)), np.tile(row_variance, (count, 1))
-        part_mean[:, p] = train_mean[chosen][:, p]
-        part_variance[:, p] = train_variance[chosen][:, p]
-        means.append(part_mean)
-        variances.append(part_variance)
-    n_rows, n_modes = known.weights.shape
-    inner = np.reshape(weights, (n_rows, n_modes, count))
-    mixture = Positions.independent(np.concatenate(means), np.concatenate(variances))
-    return replace(
-        mixture, weights=(known.weights[:, :, None] * inner).reshape(n_rows, n_modes * count)
-    )
+        chosen.append(near)
+    copies = replace(known, weights=None).rows(np.repeat(np.arange(len(known.mean)), count))
+    keep = np.where(np.isin(np.arange(Q), parts.private_b), 0.0, 1.0)
+    mixture = _between(copies, train.rows(np.concatenate(chosen)), keep)
+    outer = np.ones((len(known), 1)) if known.weights is None else known.weights
+    inner = np.reshape(weights, (*outer.shape, count))
+    return replace(mixture, weights=(outer[:, :, None] * inner).reshape(len(outer), -1))
+
+
+def _between(a: Positions, b: Positions, keep: Float[np.ndarray, " Q"]) -> Positions:
+    """The sum keep a + (1 - keep) b, dimension by dimension, of independent a and b."""
+    left = 1.0 - keep
+    mean = keep * a.mean + left * b.mean
+    if a.spread.ndim == 2:
+        return Positions.independent(mean, keep**2 * a.variance + left**2 * b.variance)
+    own, other = a.covariance[a.kind], b.covariance[b.kind]
+    spread = np.outer(keep, keep) * own + np.outer(left, left) * other
+    return Positions(mean, spread, np.arange(len(mean)))
 
 
 def neighbours(q: Positions, train: Positions, dimensions: list[int]) -> Int[np.ndarray, " R"]:
