@@ -47,7 +47,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder for pictures")
     many = "tables, defaults, kinds"
     parser.add_argument("--sets", nargs="+", default=[], help=f"{many}: these data sets alone")
-    parser.add_argument("--methods", nargs="+", default=[], help=f"{many}: these methods alone")
+    parser.add_argument(
+        "--methods", nargs="+", default=[],
+        help=f"{many}: these methods alone; pose-mc: 'learnt' for McGPDS with learnt weights alone",
+    )  # fmt: skip
     parser.add_argument("--repeats", type=int, default=3, help="tables: divisions into folds")
     parser.add_argument("--jobs", type=int, default=1, help=f"{many}: processes side by side")
     parser.add_argument(
