@@ -1,14 +1,13 @@
 """Poses from silhouettes by collaborative dynamics [McGPDS23, §6.2], on that paper's split.
 
 Training frames are every third of seven walks, test frames 158 successive ones of another. Some
-questions are left to a user, the kind of sharing (with the start, and the power of the evidence
-in the fit) and the power of the evidence of new frames;
-with the treatment of the private path they are answered on training sequences held out (one
-split, predicted from a model of the others), by the distance of the poses and by their density.
-The paper learns α: the best kind that does so has rows of its own, also if a held α is better;
-``--methods learnt`` runs these alone, with the answers that were chosen.
-The paper's script sets the
-noise precision of the pose view to 100 before it scores; nothing of the kind is done here.
+questions are left to a user: the kind of sharing, with the start and the power of the evidence in
+the fit; the power of the evidence of new frames; the treatment of the private path. They are
+answered on training sequences held out (one split, predicted from a model of the others), by the
+distance of the poses and by their density. The paper learns α: the best kind that does so has rows
+of its own, also if a held α is better; ``--methods learnt`` runs these alone, with the answers that
+were chosen. The paper's script sets the noise precision of the pose view to 100 before it scores;
+nothing of the kind is done here.
 """
 
 import time
