@@ -56,7 +56,10 @@ def parsed() -> argparse.ArgumentParser:
                        help="go on with pieces of older code; the file says so")  # fmt: skip
     many = "tables, defaults, kinds"
     parser.add_argument("--sets", nargs="+", default=[], help=f"{many}: these data sets alone")
-    parser.add_argument("--methods", nargs="+", default=[], help=f"{many}: these methods alone")
+    parser.add_argument(
+        "--methods", nargs="+", default=[],
+        help=f"{many}: these methods alone; pose-mc: 'learnt' for McGPDS with learnt weights alone",
+    )  # fmt: skip
     parser.add_argument("--repeats", type=int, default=3, help="tables: divisions into folds")
     parser.add_argument("--jobs", type=int, default=1, help="pieces side by side")
     parser.add_argument(

@@ -220,6 +220,20 @@ def test_draws_have_the_moments_of_the_posterior(rng):
     np.testing.assert_allclose(draws.var(axis=0), q.variance, rtol=0.12, atol=0.01)
 
 
+def test_a_weight_counts_the_kl_so_many_times_and_new_rows_do_not_take_it_over(rng):
+    latent = world(rng, 2)
+    heavy = Collaborative(
+        latent.sequences, latent.shared_kernel, latent.private_kernels, latent.target.value,
+        latent.precision.value, latent.alpha.value, latent.spread.value, kl_weight=10.0,
+    )  # fmt: skip
+    (plain, kl), _ = infer(latent)
+    (same, weighted), _ = infer(heavy)
+    np.testing.assert_allclose(same.mean, plain.mean)
+    assert float(weighted) == pytest.approx(10.0 * float(kl), rel=1e-12)
+    assert heavy.extended(np.array([[1.0]]), np.array([7]), np.arange(8)).kl_weight == 1.0
+    assert heavy.only((1,)).kl_weight == 1.0
+
+
 def test_bad_input_is_refused(rng):
     sequences = make_sequences(np.zeros((3, 1)), np.arange(3))
     with pytest.raises(OptionError, match="share evenly"):

@@ -9,8 +9,9 @@ import pytest
 import manyviews
 from manyviews import CGPDS, MRD, McGPDS, Search, Stage
 from manyviews.errors import OptionError
+from manyviews.inference.bound import evidence_bound
 from manyviews.latent import Collaborative, StandardNormal, Temporal
-from manyviews.mappings import CollaborativeGP, CollapsedGP
+from manyviews.mappings import CollaborativeGP, CollapsedGP, make_outputs
 from manyviews.plot.subject import Subject
 from manyviews.report.findings import findings
 
@@ -203,6 +204,25 @@ def test_samples_without_time_are_points():
     assert np.isfinite(model.score(views))
 
 
+def test_a_fit_power_undoes_columns_that_are_there_several_times():
+    """Every column m times, and the power 1/m: m times the bound of the columns as they were."""
+    views, times, sequence = make_views("AB")
+    power = 0.25
+    model = McGPDS(2, n_local=0, fit_power=power, **{**OPTIONS, "search": Search(max_iter=2)})
+    model.fit(views, times=times, sequences=sequence)
+    tempered, views = model.engine_.model, model.engine_.data
+    fitted = evidence_bound(tempered, tuple(make_outputs(Y, "exact") for Y in views))
+    _, kl = tempered.latent.with_rows(
+        tempered.latent.sequences, tempered.latent.target.value, tempered.latent.precision.value
+    ).infer()  # a space that counts its KL once
+    assert float(fitted.kl) == pytest.approx(float(kl) / power)
+    copies = tuple(make_outputs(np.repeat(Y, 4, axis=1), "exact") for Y in views)
+    repeated = evidence_bound(tempered, copies)
+    once = float(fitted.views.sum() - kl)
+    assert float(repeated.total) == pytest.approx(4 * once)
+    assert fitted.total == pytest.approx(model.fit_info_.restart_bounds[0])
+
+
 def test_bad_options_have_clear_errors(three):
     model, views, *_ = three
     with pytest.raises(OptionError, match="private"):
@@ -211,6 +231,8 @@ def test_bad_options_have_clear_errors(three):
         model.transform({"A": views["A"][:2]}, coupled=False)
     with pytest.raises(OptionError, match="no view"):
         model.path("D")
+    with pytest.raises(OptionError, match="fit_power"):
+        McGPDS(2, fit_power=0.0).fit({"A": views["A"], "C": views["C"]})
     with pytest.raises(OptionError, match="leave alpha out"):
         McGPDS(2, sharing="none", alpha=0.5).fit({"A": views["A"], "C": views["C"]})
 

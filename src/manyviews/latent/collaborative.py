@@ -11,6 +11,7 @@ from ..expectations import Gaussian
 from ..kernels import Kernel
 from ..linalg import map_factorising, safe_cholesky
 from ..parameters import Parameter, parameter, positive
+from .base import Inferred
 from .dense import Smoothed, smooth_path
 from .factorised import factorised_path, factorised_shared
 from .paths import Paths
@@ -44,6 +45,9 @@ class Collaborative(Paths):
         One weight per view, or one per view and dimension.
     spread
         ε, one per view.
+    kl_weight
+        Factor on the KL divergence in the bound of a fit; see `McGPDS` (``fit_power``). Spaces of
+        other rows or fewer views do not take it over.
     """
 
     sequences: Sequences
@@ -54,6 +58,7 @@ class Collaborative(Paths):
     target: Parameter
     precision: Parameter
     factorised: bool = eqx.field(static=True)
+    kl_weight: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -65,6 +70,7 @@ class Collaborative(Paths):
         alpha: ArrayLike = 0.5,
         spread: ArrayLike = 0.01,
         factorised: bool = False,
+        kl_weight: float = 1.0,
     ):
         K, n_columns = len(private_kernels), np.shape(target)[1]
         if n_columns % K:
@@ -90,6 +96,7 @@ class Collaborative(Paths):
         self.target = parameter(target)
         self.precision = positive(jnp.broadcast_to(jnp.asarray(precision), jnp.shape(target)))
         self.factorised = factorised
+        self.kl_weight = kl_weight
 
     @property
     def n_views(self) -> int:
@@ -127,6 +134,10 @@ class Collaborative(Paths):
             self.target.value[:, columns], self.precision.value[:, columns],
             self.alpha.value[kept], self.spread.value[kept], self.factorised,
         )  # fmt: skip
+
+    def infer(self) -> Inferred:
+        marginals, kl = super().infer()
+        return Inferred(marginals, self.kl_weight * kl)
 
     def prior(self, n_points: int) -> Gaussian:
         """Marginal variances of the views' points, averaged over the training inputs."""

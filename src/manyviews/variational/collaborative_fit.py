@@ -35,6 +35,8 @@ class Collaboration:
         Hold all weights there, and the spread with them, in the place of learning them.
     factorised : bool
         The posterior family of [McGPDS23] in the place of the joint one.
+    fit_power : float
+        Power of the evidence in the fit.
     """
 
     shared_kernel: TimeKernel
@@ -42,6 +44,7 @@ class Collaboration:
     sharing: str
     alpha: float | None
     factorised: bool
+    fit_power: float = 1.0
 
 
 def fit_collaboration(
@@ -95,6 +98,7 @@ def starting_collaboration(
         np.full(shape, first if given is None else given),
         NO_SPREAD if unordered else INITIAL_SPREAD,
         collaboration.factorised,
+        1.0 / collaboration.fit_power,
     )
     if alone or given is not None:
         latent = fix(latent, "alpha")

@@ -55,9 +55,12 @@ class McGPDS(ViewsModel):
         One α for each view [McGPDS23]; one for each of its dimensions, so that some may be shared
         and others private; or α = 1, independent models.
     alpha : float, optional
-        Hold all weights at this value, between 0 and 1. By default they are learnt, and may drift
-        to where views share little: the bound is higher there, and predictions of one view from
-        another are worse. Compare 0.1, say, with learning on held-out sequences.
+        Hold all weights at this value, between 0 and 1. By default they are learnt.
+    fit_power : float, default=1
+        Learn from the evidence raised to this power, Σ_k ⟨log p(Y^k | X^k)⟩ - KL / power. Columns
+        with correlated noise, such as image features, count the same evidence several times; every
+        view then follows its own noise, and learnt weights say that views share little. Less than
+        one (0.1, say) counts it less. Choose it by predictions of held-out sequences.
     factorised : bool, default=False
         Use the posterior family of [McGPDS23], q(X^s) Π_k q(X^k), instead of the joint one.
     outputs_per_step : int, optional
@@ -94,8 +97,11 @@ class McGPDS(ViewsModel):
         The views' paths side by side, and the shared one last; see `path()`.
     private_losses_ : dict
         Cross-validated losses of the treatments of the private path, by question asked so far.
-    relevance_, lower_bound_, fit_info_
+    relevance_, fit_info_
         As in `MRD`.
+    lower_bound_ : float
+        The bound at the end of the fit; with ``fit_power`` below one the KL in it counts more,
+        which makes it a looser bound.
     """
 
     _options = {
@@ -104,6 +110,7 @@ class McGPDS(ViewsModel):
         "shared_kernel": (instance_of(str, Kernel),),
         "sharing": (one_of("view", "dimension", "none"),),
         "alpha": (number(0, 1, "neither"), NONE),
+        "fit_power": (number(0, 1, "right"),),
         "factorised": (BOOLEAN,),
         "outputs_per_step": (count(), NONE),
         "init": (one_of(*STARTS), ARRAY),
@@ -121,6 +128,7 @@ class McGPDS(ViewsModel):
         shared_kernel: TimeKernel = "auto",
         sharing: str = "view",
         alpha: float | None = None,
+        fit_power: float = 1.0,
         factorised: bool = False,
         outputs_per_step: int | None = None,
         init: Any = "concatenated",
@@ -141,6 +149,7 @@ class McGPDS(ViewsModel):
         self.shared_kernel = shared_kernel
         self.sharing = sharing
         self.alpha = alpha
+        self.fit_power = fit_power
         self.factorised = factorised
         self.outputs_per_step = outputs_per_step
         self.init = init
@@ -178,7 +187,7 @@ class McGPDS(ViewsModel):
         if self.sharing == "none" and self.alpha is not None:
             raise OptionError("with sharing='none' the weights are one: leave alpha out")
         collaboration = Collaboration(
-            self.shared_kernel, private, self.sharing, self.alpha, self.factorised
+            self.shared_kernel, private, self.sharing, self.alpha, self.factorised, self.fit_power
         )
         engine, info = fit_collaboration(scaled, self.view_names_, options, collaboration)
         self.private_losses_: dict[str, dict[str, float]] = {}
