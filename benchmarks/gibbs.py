@@ -6,16 +6,18 @@ compiles.
 """
 
 import time
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from manyviews._runtime import single_threaded_blas
+from manyviews.linear.closed_form import canonical_pcca
 from manyviews.mixtures.chains import first_state
 from manyviews.mixtures.gibbs import SweepOptions, run_sweeps
 from manyviews.mixtures.hierarchy import make_prior
-from manyviews.mixtures.mixture_em import kmeans_labels, local_pcca
+from manyviews.mixtures.mixture_em import kmeans_labels, local_models
 from manyviews.mixtures.numbers import as_seed, split
 
 from .report import Report
@@ -35,7 +37,8 @@ def run(quick: bool) -> list[Report]:
     Y = clusters(N, m, q)
     joined, rng = np.concatenate(Y, axis=1), np.random.RandomState(0)
     labels = kmeans_labels(joined, 8, rng)
-    local = local_pcca(joined, labels, (m, m), q, 1e-6)
+    solve = partial(canonical_pcca, sizes=(m, m), n_components=q)
+    local = local_models(joined, labels, solve, 1e-6)
     prior, tables = make_prior(Y, 1.0, 1e-6), tuple(jnp.asarray(table) for table in Y)
     states = dict.fromkeys(RATES, first_state(Y, labels, local, prior, rng))
     times = {name: Times() for name in RATES}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .composed import AutoregressiveGP, GenerativeClassifier, MRDClassifier
     from .data import StoredViews, Views
     from .inference.search import Search, Stage
-    from .mixtures import DirichletPCCA, MixturePCCA
+    from .mixtures import DirichletPCCA, DirichletPPCA, MixturePCCA, MixturePPCA
     from .stacking import Stack, compare
     from .variational import CGPDS, MRD, BayesianGPLVM, McGPDS, UncertainGPRegressor
 
@@ -26,7 +26,7 @@ HOMES = {
     "data": ("StoredViews", "Views"),
     "inference.search": ("Search", "Stage"),
     "catalogue": ("load",),
-    "mixtures": ("DirichletPCCA", "MixturePCCA"),
+    "mixtures": ("DirichletPCCA", "DirichletPPCA", "MixturePCCA", "MixturePPCA"),
     "stacking": ("Stack", "compare"),
     "variational": ("CGPDS", "MRD", "BayesianGPLVM", "McGPDS", "UncertainGPRegressor"),
 }
@@ -38,10 +38,12 @@ __all__ = [
     "AutoregressiveGP",
     "BayesianGPLVM",
     "DirichletPCCA",
+    "DirichletPPCA",
     "GenerativeClassifier",
     "MRDClassifier",
     "McGPDS",
     "MixturePCCA",
+    "MixturePPCA",
     "Search",
     "Stack",
     "Stage",

@@ -11,9 +11,11 @@ from manyviews import (
     AutoregressiveGP,
     BayesianGPLVM,
     DirichletPCCA,
+    DirichletPPCA,
     GenerativeClassifier,
     McGPDS,
     MixturePCCA,
+    MixturePPCA,
     MRDClassifier,
     Search,
     UncertainGPRegressor,
@@ -34,6 +36,10 @@ TABLES: dict[str, Maker] = {
     "BayesianGPLVM": lambda: BayesianGPLVM(2, **FEW),
     "CGPDS": lambda: CGPDS(2, **FEW),
     "GPLVM": lambda: points.GPLVM(2, **POINTS),
+    "MixturePPCA": lambda: MixturePPCA(2, 1, n_restarts=1, max_iter=20, random_state=0),
+    "DirichletPPCA": lambda: DirichletPPCA(
+        1, inference="variational", max_clusters=3, n_restarts=1, max_iter=5, random_state=0
+    ),
 }
 SEVERAL: dict[str, Maker] = {
     "GroupFactorAnalysis": lambda: linear.GroupFactorAnalysis(2, max_iter=20, random_state=0),

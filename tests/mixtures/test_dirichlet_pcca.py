@@ -1,6 +1,7 @@
 """The Dirichlet process mixture of PCCA: estimator, chains, variational version."""
 
 import builtins
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,13 +11,16 @@ from scipy import stats
 import manyviews
 from manyviews import DirichletPCCA, MixturePCCA
 from manyviews.errors import ConvergenceWarning, OptionError
-from manyviews.mixtures import chains, dirichlet_pcca, factors
+from manyviews.linear.closed_form import canonical_pcca, principal_ppca
+from manyviews.mixtures import chains, dirichlet_fit, factors
 from manyviews.mixtures.chain_summaries import representative, similarity, split_r_hat
 from manyviews.mixtures.hierarchy import make_prior
 from manyviews.mixtures.indicators import draw_auxiliary
 from manyviews.mixtures.mean_field import Posterior
-from manyviews.mixtures.mixture_em import kmeans_labels, local_pcca
+from manyviews.mixtures.mixture_em import kmeans_labels, local_models
 from manyviews.mixtures.numbers import as_seed
+
+SOLVE = partial(canonical_pcca, sizes=(2, 2), n_components=1)
 
 
 def two_clusters(n=60, seed=0):
@@ -35,7 +39,7 @@ def sampled():
     model = DirichletPCCA(1, n_chains=2, n_sweeps=600, thin=20, random_state=0)
     with pytest.MonkeyPatch.context() as patch:
         # a chain that starts from one cluster may stay there for thousands of sweeps
-        patch.setattr(dirichlet_pcca, "START_SIZES", (2, 4))
+        patch.setattr(dirichlet_fit, "START_SIZES", (2, 4))
         return model.fit(views), views
 
 
@@ -129,7 +133,7 @@ def test_the_component_of_none_of_these_is_the_base_measure():
     """W and Ψ are drawn; μ ~ N(λ, R⁻¹) is integrated out."""
     views, labels = two_clusters()
     Y = [views["a"], views["b"]]
-    local = local_pcca(np.concatenate(Y, axis=1), labels, (2, 2), 1, 1e-6)
+    local = local_models(np.concatenate(Y, axis=1), labels, SOLVE, 1e-6)
     state = chains.first_state(Y, labels, local, make_prior(Y, 1.0, 1e-6),
                                np.random.RandomState(0))  # fmt: skip
     mixture = chains.as_mixture(state, as_seed(7))
@@ -170,7 +174,7 @@ def test_more_slots_leave_the_state_as_it_is():
     views, labels = two_clusters()
     Y = [views["a"], views["b"]]
     joined = np.concatenate(Y, axis=1)
-    local = local_pcca(joined, labels, (2, 2), 1, 1e-6)
+    local = local_models(joined, labels, SOLVE, 1e-6)
     state = chains.first_state(Y, labels, local, make_prior(Y, 1.0, 1e-6),
                                np.random.RandomState(0))  # fmt: skip
     wider = chains.with_more_slots(state)
@@ -208,18 +212,22 @@ def test_views_of_low_rank_are_fitted(kind, rng):
     assert (std > 0).all()
 
 
-def test_every_factor_is_at_a_maximum_of_the_bound():
+@pytest.mark.parametrize("shared_variance", [False, True], ids=["two views", "one table"])
+def test_every_factor_is_at_a_maximum_of_the_bound(shared_variance):
     """Any change of any factor of a converged fit lowers the bound."""
     views, _ = two_clusters(80)
     Y = [(v - v.mean(0)) / v.std(0) for v in views.values()]
     joined = np.concatenate(Y, axis=1)
+    solve = SOLVE
+    if shared_variance:
+        Y, solve = [joined], partial(principal_ppca, n_components=1)
     rng = np.random.RandomState(0)
     labels = kmeans_labels(joined, 3, rng)
-    local = local_pcca(joined, labels, (2, 2), 1, 1e-6)
-    posterior = Posterior(Y, make_prior(Y, 1.0, 1e-6), labels, local, 4, rng)
+    local = local_models(joined, labels, solve, 1e-6)
+    posterior = Posterior(Y, make_prior(Y, 1.0, 1e-6, shared_variance), labels, local, 4, rng)
     for _ in range(600):
         best = posterior.iterate()
-    view = posterior.views[1]
+    view = posterior.views[-1]
 
     def changed(owner, name, value):
         old = getattr(owner, name) if isinstance(name, str) else owner[name]
@@ -234,8 +242,8 @@ def test_every_factor_is_at_a_maximum_of_the_bound():
     for sign in (-1.0, 1.0):
         up = 1.0 + 0.05 * sign
         bounds += [
-            changed(view.A, 0, factors.WishartFactor(A.df * up, A.B)),
-            changed(view.A, 0, factors.WishartFactor(A.df, A.B * up)),
+            changed(view.A, 0, factors.WishartFactor(A.df * up, A.B, A.copies)),
+            changed(view.A, 0, factors.WishartFactor(A.df, A.B * up, A.copies)),
             changed(view.mu, 0, factors.GaussianFactor(mu.mean + 0.02 * sign, mu.covariance)),
             changed(view.mu, 0, factors.GaussianFactor(mu.mean, mu.covariance * up)),
             changed(view.W, 0, factors.LoadingFactor(W.V, W.U, W.mean * up, W.variance)),
@@ -264,6 +272,14 @@ def test_factors_have_scipys_moments():
     assert wishart.entropy() == pytest.approx(exact.entropy())
     np.testing.assert_allclose(wishart.mean, exact.mean())
     drawn = exact.rvs(20_000, random_state=0)
+    alone = factors.WishartFactor(5.5, B[:1, :1], copies=3)
+    precision = stats.gamma(2.75, scale=2.0 / B[0, 0])
+    np.testing.assert_allclose(alone.mean, precision.mean() * np.eye(3))
+    assert alone.entropy() == pytest.approx(precision.entropy())
+    logs = np.log(precision.rvs(20_000, random_state=0))
+    assert alone.log_det == pytest.approx(3.0 * logs.mean(), abs=0.05)
+    inverse = np.stack([alone.draw_inverse(np.random.RandomState(i)) for i in range(2000)])
+    np.testing.assert_allclose(inverse.mean(axis=0), B[0, 0] / 3.5 * np.eye(3), rtol=0.1, atol=0)
     assert wishart.log_det == pytest.approx(np.linalg.slogdet(drawn)[1].mean(), abs=0.05)
     gamma = factors.GammaFactor(2.5, 1.3)
     values = stats.gamma(2.5, scale=1 / 1.3).rvs(200_000, random_state=0)

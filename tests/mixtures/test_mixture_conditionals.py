@@ -20,19 +20,24 @@ def positive(rng, m):
     return half @ half.T / m
 
 
-@pytest.fixture(scope="module")
-def problem():
+def precision_of(rng, m, d):
+    """A positive matrix, or for d = 1 a multiple of I."""
+    return positive(rng, d) * np.eye(m // d)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["full noise", "one variance"])
+def problem(request):
     rng = np.random.default_rng(0)
     views, components, hypers, Y = [], [], [], []
     for m in SIZES:
         covariance = positive(rng, m)
-        arrays = (rng.normal(size=m), covariance, np.linalg.inv(covariance))
-        views.append(hierarchy.ViewPrior(*map(jnp.asarray, arrays)))
-        A = np.stack([positive(rng, m) for _ in range(K)])
+        d = 1 if request.param else m
+        views.append(hierarchy.view_prior(rng.normal(size=m), covariance, request.param))
+        A = np.stack([precision_of(rng, m, d) for _ in range(K)])
         parts = (rng.normal(size=(K, m)), np.linalg.cholesky(A), np.linalg.slogdet(A)[1],
                  rng.normal(size=(K, m, Q)))  # fmt: skip
         components.append(hierarchy.Components(*map(jnp.asarray, parts)))
-        values = (rng.normal(size=m), positive(rng, m), positive(rng, m), m + 1.3, 0.7,
+        values = (rng.normal(size=m), positive(rng, m), positive(rng, d), d + 1.3, 0.7,
                   rng.normal(size=(m, Q)))  # fmt: skip
         hypers.append(hierarchy.Hyper(*map(jnp.asarray, values)))
         Y.append(jnp.asarray(rng.normal(size=(N, m))))
@@ -102,12 +107,14 @@ def test_log_joint_is_the_sum_of_scipys_densities(problem, joint):
     for constants, own, hyper, table in zip(
         prior.views, state.components, state.hyper, Y, strict=True
     ):
-        m = len(constants.mean)
-        excess = float(hyper.beta) - m + 1.0
+        m, d = len(constants.mean), len(hyper.C)
+        excess = float(hyper.beta) - d + 1.0
         normal = stats.multivariate_normal
         total += normal(constants.mean, constants.covariance).logpdf(hyper.lam)
         total += stats.wishart(m, np.asarray(constants.precision) / m).logpdf(hyper.R)
-        total += stats.wishart(m, np.asarray(constants.covariance) / m).logpdf(hyper.C)
+        sigma = np.asarray(constants.covariance)
+        sigma = sigma if d == m else np.trace(sigma).reshape(1, 1) / m
+        total += stats.wishart(d, sigma / d).logpdf(hyper.C)
         total += stats.gamma(0.5, scale=2.0).logpdf(1.0 / excess) - 2.0 * np.log(excess)
         total += stats.gamma(0.5, scale=2.0).logpdf(float(hyper.v))
         total += stats.norm(0, 1 / np.sqrt(0.8)).logpdf(hyper.gamma).sum()
@@ -115,7 +122,7 @@ def test_log_joint_is_the_sum_of_scipys_densities(problem, joint):
             A = np.asarray(own.precision()[k])
             beta, v = float(hyper.beta), float(hyper.v)
             total += normal(hyper.lam, np.linalg.inv(hyper.R)).logpdf(own.mu[k])
-            total += stats.wishart(beta, np.linalg.inv(hyper.C) / beta).logpdf(A)
+            total += stats.wishart(beta, np.linalg.inv(hyper.C) / beta).logpdf(A[:d, :d])
             total += stats.norm(hyper.gamma, 1 / np.sqrt(v)).logpdf(own.W[k]).sum()
             for n in np.flatnonzero(k == LABELS):
                 centre = own.W[k] @ state.x[n] + own.mu[k]
@@ -128,13 +135,15 @@ def test_log_joint_is_the_sum_of_scipys_densities(problem, joint):
 def test_conditionals_of_a_component(problem, joint, rng, view, k):
     _, state, Y = problem
     own, hyper, m = state.components[view], state.hyper[view], SIZES[view]
+    d = len(hyper.C)
     sums, A = sums_of(state, Y, view, k), own.precision()[k]
     mean = given.mean_given_rest(sums, A, own.W[k], hyper)
     agree(joint, lambda mu: with_component(state, view, k, mu=mu),
           lambda mu: gaussian_log(mean, mu), rng.normal(size=(4, m)))  # fmt: skip
     noise = given.noise_given_rest(sums, own.mu[k], own.W[k], hyper)
     agree(joint, lambda A: with_component(state, view, k, A=A),
-          lambda A: wishart_log(noise, A), [positive(rng, m) for _ in range(4)])  # fmt: skip
+          lambda A: wishart_log(noise, A[:d, :d]),
+          [precision_of(rng, m, d) for _ in range(4)])  # fmt: skip
     rotated = given.loadings_given_rest(sums, own.mu[k], A, hyper)
 
     def loadings_log(W):
@@ -149,6 +158,7 @@ def test_conditionals_of_a_component(problem, joint, rng, view, k):
 def test_conditionals_of_the_hyperparameters(problem, joint, rng, view):
     prior, state, _ = problem
     own, hyper, m = state.components[view], state.hyper[view], SIZES[view]
+    d = len(hyper.C)
     constants, active = prior.views[view], jnp.asarray(ACTIVE)
     lam = given.lambda_given_rest(own.mu, active, hyper, constants)
     agree(joint, lambda value: with_hyper(state, view, lam=value),
@@ -159,7 +169,8 @@ def test_conditionals_of_the_hyperparameters(problem, joint, rng, view):
           lambda value: wishart_log(R, value), matrices)  # fmt: skip
     C = given.noise_scale_given_rest(own.precision(), active, hyper, constants)
     agree(joint, lambda value: with_hyper(state, view, C=value),
-          lambda value: wishart_log(C, value), matrices)  # fmt: skip
+          lambda value: wishart_log(C, value),
+          [positive(rng, d) for _ in range(4)])  # fmt: skip
     v = given.loading_precision_given_rest(own.W, active, hyper)
     agree(joint, lambda value: with_hyper(state, view, v=value),
           stats.gamma(v.shape, scale=1 / v.rate).logpdf, [0.1, 0.9, 4.0])  # fmt: skip
@@ -168,7 +179,7 @@ def test_conditionals_of_the_hyperparameters(problem, joint, rng, view):
           lambda value: stats.norm(mean, 1 / np.sqrt(precision)).logpdf(value).sum(),
           rng.normal(size=(4, m, Q)))  # fmt: skip
     sums = given.noise_sums(own, active, hyper.C, jnp.linalg.slogdet(hyper.C)[1])
-    agree(joint, lambda u: with_hyper(state, view, beta=np.exp(u) + m - 1.0),
+    agree(joint, lambda u: with_hyper(state, view, beta=np.exp(u) + d - 1.0),
           lambda u: float(given.log_beta_given_rest(jnp.asarray(u), sums, 3)) - u,
           [-2.0, 0.1, 1.0, 4.0])  # fmt: skip
 

@@ -21,7 +21,8 @@ from manyviews.mixtures.numbers import as_seed, normals, split, uniforms
 
 pytestmark = pytest.mark.slow
 
-N, Q, SIZES, H = 5, 2, (1, 2), 2
+N, Q, H = 5, 2, 2
+TWO_VIEWS, ONE_TABLE = ((1, 2), False), ((3,), True)  # widths, and noise of one variance or full
 SLOTS = N + H + 1  # room for all
 CHAIN, PRIOR_DRAWS, BATCHES = 100_000, 60_000, 25
 LEAST = 2.0  # of β - m + 1
@@ -37,18 +38,19 @@ def truncated(monkeypatch):
     monkeypatch.setattr(given, "log_beta_given_rest", log_density)
 
 
-def constants():
+def constants(sizes, shared_variance):
     views = []
-    for m in SIZES:
+    for m in sizes:
         covariance = 0.5 * np.eye(m) + 0.5
-        arrays = (np.full(m, 0.3), covariance, np.linalg.inv(covariance))
-        views.append(hierarchy.ViewPrior(*map(jnp.asarray, arrays)))
+        views.append(hierarchy.view_prior(np.full(m, 0.3), covariance, shared_variance))
     return hierarchy.Prior(tuple(views), jnp.asarray(1.5, jnp.float64))
 
 
 def draw_data(key, state):
     tables = []
-    for own_key, own, m in zip(split(key, 2), state.components, SIZES, strict=True):
+    n_views = len(state.components)
+    for own_key, own in zip(split(key, n_views), state.components, strict=True):
+        m = own.mu.shape[1]
         centre = own.mu[state.c] + jnp.einsum("nmq,nq->nm", own.W[state.c], state.x)
         noise = normals(own_key, N * m).reshape(N, m)
         solved = [jnp.linalg.solve(own.factor[state.c[n]].T, noise[n]) for n in range(N)]
@@ -57,31 +59,36 @@ def draw_data(key, state):
 
 
 def draw_prior(key, prior):
-    """Hyperparameters, then components, then seats in the restaurant, then data."""
-    keys = split(key, 7)
+    """Hyperparameters, then what depends on them."""
+    keys = split(key, 4)
     hyper = tuple(
         hierarchy.draw_hyper(own, view, prior.tau, Q)
-        for own, view in zip(split(keys[0], 2), prior.views, strict=True)
+        for own, view in zip(split(keys[0], len(prior.views)), prior.views, strict=True)
     )
-    # 1 / (β - m + 1) is the square of a normal number, here one below 1 / LEAST
+    # 1 / (β - d + 1) is the square of a normal number, here one below 1 / LEAST
     top = erf(np.sqrt(0.5 / LEAST))
-    root = np.sqrt(2.0) * erfinv(top * uniforms(keys[6], 2))
+    root = np.sqrt(2.0) * erfinv(top * uniforms(keys[1], len(hyper)))
     hyper = tuple(
-        own._replace(beta=m - 1.0 + 1.0 / z**2)
-        for own, m, z in zip(hyper, SIZES, root, strict=True)
+        own._replace(beta=len(own.C) - 1.0 + 1.0 / z**2) for own, z in zip(hyper, root, strict=True)
     )
-    alpha = 2.0 * jnp.exp(log_gamma(keys[1], jnp.array([0.5]))[0])
-    uniform = uniforms(keys[2], N)
+    alpha = 2.0 * jnp.exp(log_gamma(keys[2], jnp.array([0.5]))[0])
+    return draw_rest(keys[3], hyper, alpha)
+
+
+def draw_rest(key, hyper, alpha):
+    """Seats in the restaurant, positions, components, then data."""
+    keys = split(key, 4)
+    uniform = uniforms(keys[0], N)
     c = jnp.zeros(N, jnp.int64)
     for n in range(1, N):
         counts = jnp.zeros(N).at[c[:n]].add(1.0)
         opened = jnp.sum(counts > 0)
         weights = jnp.where(jnp.arange(N) == opened, alpha, counts) / (n + alpha)
         c = c.at[n].set(jnp.searchsorted(jnp.cumsum(weights), uniform[n]).clip(0, N - 1))
-    x = normals(keys[3], N * Q).reshape(N, Q)
+    x = normals(keys[1], N * Q).reshape(N, Q)
     state = hierarchy.State((), hyper, x, c, alpha)
-    state = state._replace(components=indicators.draw_auxiliary(keys[4], state, SLOTS))
-    return state, draw_data(keys[5], state)
+    state = state._replace(components=indicators.draw_auxiliary(keys[2], state, SLOTS))
+    return state, draw_data(keys[3], state)
 
 
 def features(state, Y):
@@ -94,8 +101,9 @@ def features(state, Y):
     for own, hyper, y in zip(state.components, state.hyper, Y, strict=True):
         m = len(hyper.lam)
         values += [
-            jnp.log(hyper.beta - m + 1.0), jnp.log(hyper.v), hyper.lam[0], hyper.gamma[0, 0],
-            hyper.gamma[-1, 1] ** 2, jnp.log(hyper.R[0, 0]), jnp.log(hyper.C[0, 0]),
+            jnp.log(hyper.beta - len(hyper.C) + 1.0), jnp.log(hyper.v), hyper.lam[0],
+            hyper.gamma[0, 0], hyper.gamma[-1, 1] ** 2, jnp.log(hyper.R[0, 0]),
+            jnp.log(hyper.C[0, 0]),
             own.log_det[first] / m, own.mu[first, 0], own.W[first, 0, 0],
             jnp.log(jnp.sum(own.W[second] ** 2)), y[0, 0], jnp.log(jnp.abs(y[1, -1])),
             own.mu[first, 0] * y[0, 0], own.W[first, -1, 1] * state.x[0, 1] * y[0, -1],
@@ -104,35 +112,42 @@ def features(state, Y):
     return jnp.tanh(0.5 * jnp.stack(values))
 
 
-def z_scores(seed=0):
-    """Differences of the means in standard errors, those of the chain by batch means."""
-    prior = constants()
+def z_scores(setting=TWO_VIEWS, seed=0):
+    """Of the whole sweep, with moves."""
+    prior = constants(*setting)
 
-    def independent(key):
-        return features(*draw_prior(key, prior))
+    def sweep(key, state, Y):
+        state, _, trace = gibbs.sweep(key, state, Y, None, prior, gibbs.SweepOptions(H, 0.8))
+        return state, trace.overflow
+
+    return differences(lambda key: draw_prior(key, prior), sweep, seed, CHAIN, PRIOR_DRAWS)
+
+
+def differences(draw, step, seed, n_steps, n_draws):
+    """Differences of the means in standard errors, those of the chain by batch means."""
 
     def successive(carry, key):
-        sweep_key, data_key = split(key)
-        state, Y = carry
-        state, _, trace = gibbs.sweep(sweep_key, state, Y, None, prior, gibbs.SweepOptions(H, 0.8))
+        step_key, data_key = split(key)
+        state, no_room = step(step_key, *carry)
         Y = draw_data(data_key, state)
-        return (state, Y), (features(state, Y), trace.overflow)
+        return (state, Y), (features(state, Y), no_room)
 
     keys = split(as_seed(seed), 3)
-    exact = np.asarray(jax.jit(lambda k: jax.lax.map(independent, k))(
-        split(keys[0], PRIOR_DRAWS)))  # fmt: skip
+    exact = np.asarray(jax.jit(lambda k: jax.lax.map(lambda key: features(*draw(key)), k))(
+        split(keys[0], n_draws)))  # fmt: skip
     run = jax.jit(lambda start, ks: jax.lax.scan(successive, start, ks)[1])
-    chain, overflow = run(draw_prior(keys[1], prior), split(keys[2], CHAIN))
-    assert not overflow.any()
+    chain, no_room = run(draw(keys[1]), split(keys[2], n_steps))
+    assert not no_room.any()
     batches = np.asarray(chain).reshape(BATCHES, -1, chain.shape[1]).mean(axis=1)
-    error = np.sqrt(batches.var(axis=0, ddof=1) / BATCHES + exact.var(axis=0) / PRIOR_DRAWS)
+    error = np.sqrt(batches.var(axis=0, ddof=1) / BATCHES + exact.var(axis=0) / n_draws)
     return (batches.mean(axis=0) - exact.mean(axis=0)) / error
 
 
 @pytest.mark.long
-def test_prior_and_chain_agree():
-    z = z_scores()
-    assert len(z) == 37
+@pytest.mark.parametrize(("setting", "n_features"), [(TWO_VIEWS, 37), (ONE_TABLE, 21)])
+def test_prior_and_chain_agree(setting, n_features):
+    z = z_scores(setting)
+    assert len(z) == n_features
     assert np.abs(z).max() < 5.0  # one in a thousand for 37 t-values of 24 degrees of freedom
     assert np.mean(z**2) < 2.0
 

@@ -1,5 +1,6 @@
 """Mixtures of PCCA by EM, and what every mixture model answers."""
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,7 @@ from manyviews import MixturePCCA
 from manyviews.errors import ConvergenceWarning, DataError, FactorisationError, OptionError
 from manyviews.linear.closed_form import canonical_pcca, same_view
 from manyviews.mixtures import JointMixture, choose_n_clusters
-from manyviews.mixtures.mixture_em import em_step, expected_moments, fit_em, local_pcca
+from manyviews.mixtures.mixture_em import em_step, expected_moments, fit_em, local_models
 
 
 def three_clusters(n=240, sizes=(3, 2), seed=0, noise=0.3):
@@ -108,9 +109,11 @@ def test_em_never_lowers_its_objective(rng, closed_form, holes):
     Y = np.concatenate(list(views.values()), axis=1)
     Y = (Y - Y.mean(0)) / Y.std(0)
     Y[rng.random(Y.shape) < holes] = np.nan
-    start = local_pcca(Y, rng.integers(0, 3, len(Y)), (3, 2), 2, 1e-6)
-    _, trace, _ = fit_em(Y, (3, 2), start, closed_form=closed_form, regularisation=0.02,
-                         max_iter=60, tol=0.0)  # fmt: skip
+    solve = partial(canonical_pcca, sizes=(3, 2), n_components=2)
+    start = local_models(Y, rng.integers(0, 3, len(Y)), solve, 1e-6)
+    by_em = partial(em_step, blocks=same_view((3, 2)))
+    step = (lambda S, W, noise: solve(S)) if closed_form else by_em
+    _, trace, _ = fit_em(Y, start, step, regularisation=0.02, max_iter=60, tol=0.0)
     assert np.diff(trace).min() > -1e-8 * abs(trace[-1])
     assert trace[-1] > trace[0] + 1.0
 

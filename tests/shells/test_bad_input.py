@@ -15,6 +15,7 @@ from manyviews import (
     DirichletPCCA,
     GenerativeClassifier,
     MixturePCCA,
+    MixturePPCA,
     MRDClassifier,
     Search,
     UncertainGPRegressor,
@@ -104,6 +105,7 @@ MODELS = {
     "pcca": (lambda: linear.ProbabilisticCCA(2, regularisation="auto"), paired),
     "cca": (lambda: linear.CCA(2, regularisation=0.1), paired),
     "kernel cca": (lambda: linear.KernelCCA(2), paired),
+    "mixture of one table": (lambda: MixturePPCA(2, 1, n_restarts=1, random_state=0), single),
     "mixture": (lambda: MixturePCCA(2, 1, n_restarts=1, random_state=0), paired),
     "dirichlet": (
         lambda: DirichletPCCA(

@@ -7,7 +7,17 @@ import pandas as pd
 import pytest
 
 import manyviews
-from manyviews import CGPDS, MRD, BayesianGPLVM, DirichletPCCA, McGPDS, MixturePCCA, Search
+from manyviews import (
+    CGPDS,
+    MRD,
+    BayesianGPLVM,
+    DirichletPCCA,
+    DirichletPPCA,
+    McGPDS,
+    MixturePCCA,
+    MixturePPCA,
+    Search,
+)
 from manyviews.errors import OptionError
 from manyviews.explore.scene import Scene
 from manyviews.fitted import Engine, Positions
@@ -47,9 +57,13 @@ TABLES = {
     "PPCA": lambda: PPCA(2),
     "FactorAnalysis": lambda: FactorAnalysis(2),
     "BayesianPCA": lambda: BayesianPCA(3, random_state=0),
+    "MixturePPCA": lambda: MixturePPCA(2, n_restarts=1, random_state=0),
+    "DirichletPPCA": lambda: DirichletPPCA(
+        n_chains=1, n_sweeps=12, thin=2, move_rate=0.0, random_state=0
+    ),
 }
 DENSITY = set(VIEWS) - {"CCA", "KernelCCA"}
-CLUSTERED = {"MixturePCCA", "DirichletPCCA"}
+CLUSTERED = {"MixturePCCA", "DirichletPCCA", "MixturePPCA", "DirichletPPCA"}
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -184,7 +198,7 @@ def test_the_shell_of_views(views_model, tmp_path):
 
 
 def test_the_shell_of_a_table(table_model, tmp_path):
-    _, model = table_model
+    name, model = table_model
     gappy = data()["a"].iloc[:NEW].copy()
     gappy.iloc[:, 1] = np.nan
     Q = model.latent_mean_.shape[1]
@@ -201,7 +215,11 @@ def test_the_shell_of_a_table(table_model, tmp_path):
     assert model.sample(6, random_state=0).shape == (6, 4)
     assert model.variance_explained().shape == (Q + 1,)
     assert model.sensitivity().shape == (4, Q)
-    assert model.inverse_transform(np.zeros((3, Q)), 0.1, return_std=True)[1].shape == (3, 4)
+    if name in CLUSTERED:
+        with pytest.raises(OptionError, match="latent space of its own"):
+            model.inverse_transform(np.zeros((1, Q)))
+    else:
+        assert model.inverse_transform(np.zeros((3, Q)), 0.1, return_std=True)[1].shape == (3, 4)
     path = tmp_path / "model.safetensors"
     model.save(path)
     np.testing.assert_array_equal(manyviews.load(path).predict(gappy), mean)
@@ -222,8 +240,12 @@ def test_every_model_has_a_report_and_a_page_to_walk_in(views_model, tmp_path):
 
 
 def test_every_model_of_a_table_has_a_report_and_a_page_too(table_model, tmp_path):
-    _, model = table_model
+    name, model = table_model
     assert write_report(model, tmp_path / "report.html", held_out=data()["a"].iloc[:NEW])
+    if name in CLUSTERED:
+        with pytest.raises(OptionError, match="latent space of its own"):
+            Scene(model)
+        return
     walk(model, 4)
 
 

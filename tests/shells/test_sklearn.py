@@ -4,7 +4,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from manyviews import (
     MRD,
     BayesianGPLVM,
+    DirichletPPCA,
     GenerativeClassifier,
+    MixturePPCA,
     MRDClassifier,
     Search,
     UncertainGPRegressor,
@@ -25,6 +27,7 @@ pytestmark = [
         PPCA(),
         FactorAnalysis(),
         BayesianPCA(),
+        MixturePPCA(2, n_restarts=1),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -35,6 +38,7 @@ def test_scikit_learn_checks(estimator, check):
 @parametrize_with_checks(
     [
         BayesianGPLVM(),
+        DirichletPPCA(inference="variational", max_clusters=3, n_restarts=1, max_iter=30),
         UncertainGPRegressor(search=Search(max_iter=50)),
         GPLVM(search=Search(tol=1e-3)),
         MRDClassifier(

@@ -46,6 +46,10 @@ MODELS = {
     ),
     "mixture": Known("manyviews.MixturePCCA", "views", "clusters of linear relations"),
     "dirichlet": Known("manyviews.DirichletPCCA", "views", "the same, number of clusters inferred"),
+    "mixture-ppca": Known("manyviews.MixturePPCA", "table", "one table, clusters of linear maps"),
+    "dirichlet-ppca": Known(
+        "manyviews.DirichletPPCA", "table", "the same, number of clusters inferred"
+    ),
     "map-gplvm": Known("manyviews.points.GPLVM", "table", "one table, latent points"),
     "shared-gplvm": Known("manyviews.points.SharedGPLVM", "views", "views share all latent points"),
     "subspace-gplvm": Known(

@@ -36,6 +36,22 @@ def ppca(
     return LinearGaussian((independent(W, pca.mean_, np.full(D, noise)),))
 
 
+def principal_ppca(
+    S: Float[np.ndarray, "D D"], n_components: int
+) -> tuple[Float[np.ndarray, "D Q"], Float[np.ndarray, "D D"]]:
+    """`ppca()` of a covariance: W and Ψ = σ²I of the largest likelihood.
+
+    Of D columns, D - 1 components leave σ² to be estimated; more of them are zero.
+    """
+    D = len(S)
+    kept = min(n_components, D - 1)
+    values, vectors = np.linalg.eigh(S)
+    noise = float(values[: D - kept].mean())
+    W = np.zeros((D, n_components))
+    W[:, :kept] = vectors[:, ::-1][:, :kept] * np.sqrt(values[::-1][:kept] - noise)
+    return W, noise * np.eye(D)
+
+
 def ridge_of(Y: Float[np.ndarray, "N D"], regularisation: float | str) -> float:
     """The variance to add to a view's covariance: a share of its mean variance.
 

@@ -11,14 +11,20 @@ from ..errors import OptionError
 LARGEST_SIMILARITY = 5_000  # samples; beyond, pairs are compared on a subset of them
 
 
-def as_inference_data(trace: dict[str, np.ndarray], burn_in: int) -> Any:
+def as_inference_data(kept: dict[str, np.ndarray]) -> Any:
     """The traces after the burn-in as ArviZ's ``InferenceData``."""
-    return _arviz().from_dict({name: values[:, burn_in:] for name, values in trace.items()})
+    return _arviz().from_dict(kept)
 
 
-def summary(trace: dict[str, np.ndarray], burn_in: int) -> pd.DataFrame:
+def summary(kept: dict[str, np.ndarray]) -> pd.DataFrame:
     """Mean, spread, Monte Carlo error, effective sample sizes and R-hat of every trace."""
-    return _arviz().summary(as_inference_data(trace, burn_in), round_to="none")
+    return _arviz().summary(as_inference_data(kept), round_to="none")
+
+
+def posterior_sizes(kept: dict[str, np.ndarray]) -> pd.Series:
+    """The share of every number of clusters."""
+    sizes, counts = np.unique(kept["n_clusters"].ravel(), return_counts=True)
+    return pd.Series(counts / counts.sum(), index=sizes, name="probability")
 
 
 def split_r_hat(chains: Float[np.ndarray, "C S"]) -> float:

@@ -63,10 +63,11 @@ def first_state(
         )  # fmt: skip
         components.append(Components(*(jnp.asarray(_padded(value, slots)) for value in parts)))
         constants = prior.views[len(hypers)]
+        d = len(constants.noise)
         hypers.append(
             Hyper(
-                constants.mean, constants.precision, jnp.asarray(noise.mean(axis=0)),
-                jnp.asarray(np.float64(m + 1)), jnp.asarray(np.float64(1.0)),
+                constants.mean, constants.precision, jnp.asarray(noise.mean(axis=0)[:d, :d]),
+                jnp.asarray(np.float64(d + 1)), jnp.asarray(np.float64(1.0)),
                 jnp.zeros((m, q)),
             )
         )  # fmt: skip

@@ -12,7 +12,7 @@ from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float
 
 from .draws import log_gamma
-from .hierarchy import Components, Hyper, Prior, ViewPrior
+from .hierarchy import Components, Hyper, Prior, ViewPrior, pooled
 from .numbers import split, uniforms
 
 
@@ -24,10 +24,10 @@ class Gaussian(NamedTuple):
 
 
 class Wishart(NamedTuple):
-    """Density ∝ |X|^{(df-m-1)/2} exp(-½ tr BX)."""
+    """Density ∝ |X|^{(df-d-1)/2} exp(-½ tr BX)."""
 
     df: Float[Array, ""]
-    inverse_scale: Float[Array, "m m"]
+    inverse_scale: Float[Array, "d d"]
 
 
 class Gamma(NamedTuple):
@@ -61,12 +61,16 @@ def mean_given_rest(
 def noise_given_rest(
     sums: Sums, mu: Float[Array, " m"], W: Float[Array, "m q"], hyper: Hyper
 ) -> Wishart:
-    """A_k = Ψ_k⁻¹: df = N_k + β, B = S + βC, S the sum of squared residuals (5.66 has N_k S)."""
+    """A_k = Ψ_k⁻¹: df = N_k + β, B = S + βC, S the sum of squared residuals (5.66 has N_k S).
+
+    Of A_k = a_k I, a_k: df = N_k m + β, B = tr S + βC.
+    """
     cross = sums.yx @ W.T
     shift = jnp.outer(sums.y - W @ sums.x, mu)
     S = sums.yy - cross - cross.T + W @ sums.xx @ W.T
     S = S - shift - shift.T + sums.n * jnp.outer(mu, mu)
-    return Wishart(sums.n + hyper.beta, 0.5 * (S + S.T) + hyper.beta * hyper.C)
+    S, copies = 0.5 * (S + S.T), hyper.copies()
+    return Wishart(copies * sums.n + hyper.beta, pooled(S, copies) + hyper.beta * hyper.C)
 
 
 class RotatedGaussian(NamedTuple):
@@ -121,10 +125,11 @@ def spread_given_rest(
 def noise_scale_given_rest(
     A: Float[Array, "K m m"], active: Bool[Array, " K"], hyper: Hyper, constants: ViewPrior
 ) -> Wishart:
-    """C: df = βK + m, B = mΣ_y⁻¹ + β Σ_k A_k [Leen08, eq. 5.76]."""
-    total = jnp.sum(jnp.where(active[:, None, None], A, 0.0), axis=0)
-    m = len(constants.mean)
-    return Wishart(hyper.beta * jnp.sum(active) + m, m * constants.precision + hyper.beta * total)
+    """C: df = βK + m, B = mΣ_y⁻¹ + β Σ_k A_k [Leen08, eq. 5.76]; m is 1 for A_k = a_k I."""
+    d = len(hyper.C)
+    total = jnp.sum(jnp.where(active[:, None, None], A[:, :d, :d], 0.0), axis=0)
+    B = d * constants.noise_precision + hyper.beta * total
+    return Wishart(hyper.beta * jnp.sum(active) + d, B)
 
 
 class NoiseSums(NamedTuple):
@@ -138,14 +143,15 @@ class NoiseSums(NamedTuple):
 
 
 def noise_sums(
-    own: Components, active: Bool[Array, " K"], C: Float[Array, "m m"], log_det: Float[Array, ""]
+    own: Components, active: Bool[Array, " K"], C: Float[Array, "d d"], log_det: Float[Array, ""]
 ) -> NoiseSums:
     """The sums over the components that have samples."""
-    A = jnp.sum(jnp.where(active[:, None, None], own.precision(), 0.0), axis=0)
+    d, m = len(C), own.mu.shape[1]
+    A = jnp.sum(jnp.where(active[:, None, None], own.precision()[:, :d, :d], 0.0), axis=0)
     return NoiseSums(
         jnp.sum(active) * 1.0,
-        jnp.asarray(float(C.shape[0])),
-        jnp.sum(jnp.where(active, own.log_det, 0.0)),
+        jnp.asarray(float(d)),
+        jnp.sum(jnp.where(active, own.log_det / (m // d), 0.0)),
         jnp.sum(C * A),
         log_det,
     )

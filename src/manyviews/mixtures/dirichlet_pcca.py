@@ -1,40 +1,17 @@
 """A Dirichlet process mixture of probabilistic CCA, by Gibbs sampling or variationally."""
 
-import sys
-import time
-import warnings
+from functools import partial
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Float
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..data.patterns import mean_filled
-from ..errors import ConvergenceWarning, OptionError
-from ..inference.diagnostics import FitInfo
 from ..io import register_record
-from ..options import NONE, VERBOSE, count, number, one_of
-from .chain_summaries import (
-    as_inference_data,
-    representative,
-    similarity,
-    split_r_hat,
-    summary,
-)
-from .chains import ChainOptions, first_state, run_chain
-from .gibbs import SweepOptions
-from .hierarchy import make_prior
-from .joint import JointMixture, average
-from .mean_field import fit_variational
-from .mixture_em import kmeans_labels, local_pcca
-from .mixture_engine import MixtureEngine
+from ..linear.closed_form import canonical_pcca
+from .chain_summaries import as_inference_data, posterior_sizes, similarity, summary
+from .dirichlet_fit import HIERARCHY, fit_dirichlet, kept_trace
+from .joint import JointMixture
 from .model import OPTIONS, MixtureModel
-
-RIDGE = 1e-6  # of the unit variance of scaled columns
-START_SIZES = (4, 6, 8, 12)  # sweeps merge clusters more easily than they split them
-LARGEST_R_HAT = 1.1
 
 
 @register_record
@@ -103,20 +80,7 @@ class DirichletPCCA(MixtureModel):
         Variational inference only: the bound at the end and by iteration.
     """
 
-    _options = {
-        **OPTIONS,
-        "inference": (one_of("gibbs", "variational"),),
-        "n_chains": (count(),),
-        "n_sweeps": (count(2),),
-        "burn_in": (count(0), NONE),
-        "thin": (count(),),
-        "n_auxiliary": (count(),),
-        "move_rate": (number(0, 1),),
-        "start": (one_of("spread", "one"),),
-        "loading_mean_precision": (number(0, closed="neither"),),
-        "max_clusters": (count(),),
-        "verbose": (VERBOSE,),
-    }
+    _options = {**OPTIONS, **HIERARCHY}
 
     def __init__(
         self,
@@ -171,100 +135,19 @@ class DirichletPCCA(MixtureModel):
         NaN is missing. Gibbs sampling imputes missing values; variational inference requires
         complete data.
         """
-        tables, began = self._read(views, y), time.perf_counter()
-        Y, rng = np.concatenate(tables, axis=1), check_random_state(self.random_state)
-        if self.inference == "variational":
-            self._fit_variational(Y, tables, rng)
-        else:
-            self._fit_gibbs(Y, tables, rng)
-        self.fit_info_.seconds = time.perf_counter() - began
-        return self
-
-    def _fit_gibbs(
-        self, Y: Float[np.ndarray, "N D"], tables: list[Float[np.ndarray, "N _"]], rng: Any
-    ) -> None:
-        burn_in = self.n_sweeps // 2 if self.burn_in is None else self.burn_in
-        if burn_in >= self.n_sweeps:
-            raise OptionError(f"burn_in={burn_in} leaves nothing of n_sweeps={self.n_sweeps}")
-        sweep = SweepOptions(int(self.n_auxiliary), float(self.move_rate))
-        options = ChainOptions(self.n_sweeps, burn_in, self.thin, sweep)
-        prior = make_prior(tables, self.loading_mean_precision, RIDGE)
-        holes = [np.isnan(table) for table in tables]
-        missing = holes if any(hole.any() for hole in holes) else None
-        filled = [mean_filled(table) for table in tables]
-        chains = []
-        for chain in range(self.n_chains):
-            size = 1 if self.start == "one" else START_SIZES[chain % len(START_SIZES)]
-            labels = kmeans_labels(Y, min(size, len(Y)), rng)
-            local = local_pcca(Y, labels, self._sizes(), self.n_components, RIDGE)
-            state = first_state(filled, labels, local, prior, rng)
-            seed = int(rng.randint(2**31 - 1))
-            chains.append(
-                run_chain(seed, state, filled, missing, prior, options, self._report(chain))
-            )
-        self.trace_ = {
-            name: np.stack([chain.trace[name] for chain in chains]) for name in chains[0].trace
-        }
-        mixtures = [mixture for chain in chains for mixture in chain.mixtures]
-        self.assignments_ = np.concatenate([chain.assignments for chain in chains])
-        chosen = representative(self.assignments_)
-        self.labels_ = self.assignments_[chosen]
-        told = _without_last(mixtures[chosen])
-        engine = MixtureEngine(tuple(tables), average(mixtures), told)
-        self._adopt(engine, FitInfo(converged=True), n_iter=self.n_sweeps)
-        self.burn_in_ = burn_in
-        sizes = self.n_clusters_posterior()
-        self.n_clusters_ = int(sizes.index[int(sizes.argmax())])
-        if self.n_chains > 1:
-            r_hat = split_r_hat(self.trace_["log_likelihood"][:, burn_in:])
-            self.fit_info_.converged = bool(r_hat <= LARGEST_R_HAT)
-            if r_hat > LARGEST_R_HAT:
-                warnings.warn(
-                    f"the chains do not agree (R-hat of the log likelihood {r_hat:.2f}, of which "
-                    f"1 is best and {LARGEST_R_HAT} too much): run more sweeps, look at "
-                    "diagnostics(), or try inference='variational'",
-                    ConvergenceWarning,
-                    stacklevel=3,
-                )
-
-    def _fit_variational(
-        self, Y: Float[np.ndarray, "N D"], tables: list[Float[np.ndarray, "N _"]], rng: Any
-    ) -> None:
-        if np.isnan(Y).any():
-            raise OptionError(
-                "inference='variational' takes complete training views only: use "
-                "inference='gibbs' for data with missing values, or fill them first"
-            )
-        prior = make_prior(tables, self.loading_mean_precision, RIDGE)
-        found = fit_variational(
-            tables, prior, self.n_components, min(self.max_clusters, len(Y)),
-            n_restarts=self.n_restarts, max_iter=self.max_iter, tol=float(self.tol), rng=rng,
-        )  # fmt: skip
-        info = FitInfo.of_trace(found.bounds, 0.0, found.converged)
-        engine = MixtureEngine(tuple(tables), found.predictive, found.clusters)
-        self._adopt(engine, info, float(found.bounds[-1]), len(found.bounds))
-        self.labels_, self.bound_trace_ = found.labels, found.bounds
-        self.n_clusters_ = len(np.unique(found.labels))
-        if not found.converged:
-            warnings.warn(
-                f"the bound had not converged after {self.max_iter} iterations: raise max_iter "
-                "or tol",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        tables = self._read(views, y)
+        solve = partial(canonical_pcca, sizes=self._sizes(), n_components=self.n_components)
+        return fit_dirichlet(self, tables, solve)
 
     # ------------------------------------------------------------------ what was sampled
 
     def n_clusters_posterior(self) -> pd.Series:
         """Posterior probability of every number of clusters seen after the burn-in."""
-        self._sampled()
-        kept = self.trace_["n_clusters"][:, self.burn_in_ :].ravel()
-        sizes, counts = np.unique(kept, return_counts=True)
-        return pd.Series(counts / counts.sum(), index=sizes, name="probability")
+        return posterior_sizes(kept_trace(self))
 
     def similarity(self) -> pd.DataFrame:
         """Share of the kept states in which two training samples have the same cluster."""
-        self._sampled()
+        kept_trace(self)
         return pd.DataFrame(similarity(self.assignments_), self.samples_, self.samples_)
 
     def diagnostics(self) -> pd.DataFrame:
@@ -272,34 +155,8 @@ class DirichletPCCA(MixtureModel):
 
         Needs ArviZ: ``pip install "manyviews[mixtures]"``.
         """
-        self._sampled()
-        return summary(self.trace_, self.burn_in_)
+        return summary(kept_trace(self))
 
     def to_arviz(self) -> Any:
         """Traces after the burn-in as ArviZ ``InferenceData``, for its plots and diagnostics."""
-        self._sampled()
-        return as_inference_data(self.trace_, self.burn_in_)
-
-    def _sampled(self) -> None:
-        check_is_fitted(self)
-        if not hasattr(self, "trace_"):
-            raise OptionError("there are no chains: the model was fitted variationally")
-
-    def _report(self, chain: int) -> Any:
-        if not self.verbose:
-            return None
-        step = max(1, self.n_sweeps // 10)
-
-        def report(done: int, n_clusters: int) -> None:
-            if done % step < self.thin:
-                said = f"chain {chain}: sweep {done} of {self.n_sweeps}, {n_clusters} clusters"
-                print(said, file=sys.stderr)  # as other progress; results go to stdout
-
-        return report
-
-
-def _without_last(mixture: JointMixture) -> JointMixture:
-    """Without the draw from the base measure."""
-    log_weights = mixture.log_weights[:-1]
-    log_weights = log_weights - np.logaddexp.reduce(log_weights)
-    return JointMixture(log_weights, mixture.means[:-1], mixture.loadings[:-1], mixture.noise[:-1])
+        return as_inference_data(kept_trace(self))

@@ -18,29 +18,34 @@ GRID = np.linspace(-3.0, 14.0, 500)  # of u = log(β - m + 1)
 
 @dataclass
 class WishartFactor:
-    """q(A) ∝ |A|^{(df-m-1)/2} exp(-½ tr BA)."""
+    """q(A) ∝ |A|^{(df-d-1)/2} exp(-½ tr BA), or for A = a I that density of a.
+
+    ``copies`` is the size of I: how many columns share a. Moments are those of A.
+    """
 
     df: float
-    B: Float[np.ndarray, "m m"]
+    B: Float[np.ndarray, "d d"]
+    copies: int = 1
 
     def __post_init__(self) -> None:
-        m = len(self.B)
-        self.mean = self.df * np.linalg.inv(self.B)
+        d = len(self.B)
+        self.mean = self.df * np.linalg.inv(self.B) * np.eye(self.copies)
         self.log_det_B = np.linalg.slogdet(self.B)[1]
-        places = 0.5 * (self.df - np.arange(m))
-        self.log_det = float(digamma(places).sum()) + m * np.log(2.0) - self.log_det_B
+        places = 0.5 * (self.df - np.arange(d))
+        free = float(digamma(places).sum()) + d * np.log(2.0) - self.log_det_B
+        self.log_det = self.copies * free
 
     def draw_inverse(self, rng: np.random.RandomState) -> Float[np.ndarray, "m m"]:
         """One A⁻¹ = R G⁻¹ Rᵀ, G ~ Wishart(df, I) and B = RRᵀ, for which B need not be inverted."""
-        m = len(self.B)
+        d = len(self.B)
         R = np.linalg.cholesky(self.B[::-1, ::-1])[::-1, ::-1]  # upper triangular
-        G = np.reshape(wishart.rvs(self.df, np.eye(m), random_state=rng), (m, m))
-        return R @ np.linalg.inv(G) @ R.T
+        G = np.reshape(wishart.rvs(self.df, np.eye(d), random_state=rng), (d, d))
+        return R @ np.linalg.inv(G) @ R.T * np.eye(self.copies)
 
     def entropy(self) -> float:
         """-E log q."""
-        return -wishart_log(self.df, self.log_det_B, self.log_det, self.df * len(self.B),
-                            len(self.B))  # fmt: skip
+        d = len(self.B)
+        return -wishart_log(self.df, self.log_det_B, self.log_det / self.copies, self.df * d, d)
 
 
 def wishart_log(df: float, log_det_B: float, log_det: float, trace: float, m: int) -> float:

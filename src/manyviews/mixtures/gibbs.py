@@ -136,27 +136,27 @@ def update_hyper(seed: Array, state: State, prior: Prior) -> State:
     """λ, R, C, β, v and γ of every view, in this order."""
     seeds = split(seed, 3)
     active = state.counts() > 0
-    widths = [len(constants.mean) for constants in prior.views]
+    widths = [len(hyper.C) for hyper in state.hyper]  # of the noise
     tape = Tape(normals(seeds[0], sum(n_normals(h) + len(h.lam) ** 2 for h in state.hyper)))
     hypers, shapes, rates = [], [], []
     for constants, own, hyper in zip(prior.views, state.components, state.hyper, strict=True):
-        m = len(constants.mean)
+        m, d = len(constants.mean), len(hyper.C)
         lam = gaussian(tape.take(m), *given.lambda_given_rest(own.mu, active, hyper, constants))
         hyper = hyper._replace(lam=lam)
         R = given.spread_given_rest(own.mu, active, hyper, constants)
         C = given.noise_scale_given_rest(own.precision(), active, hyper, constants)
         v = given.loading_precision_given_rest(own.W, active, hyper)
-        shapes += [chi_square_shapes(R.df, m), chi_square_shapes(C.df, m), v.shape[None]]
+        shapes += [chi_square_shapes(R.df, m), chi_square_shapes(C.df, d), v.shape[None]]
         rates.append((R.inverse_scale, C.inverse_scale, v.rate))
         hypers.append(hyper)
     gammas = iter(jnp.split(log_gamma(seeds[1], jnp.concatenate(shapes)), _edges(shapes)))
     sums = []
     for view, own in enumerate(state.components):
-        m = widths[view]
+        m, d = len(hypers[view].lam), widths[view]
         R_rate, C_rate, v_rate = rates[view]
         T = bartlett(tape.take(m, m), log_chi_square(next(gammas)))
         spread, _ = wishart_factor(T, R_rate)
-        T = bartlett(tape.take(m, m), log_chi_square(next(gammas)))
+        T = bartlett(tape.take(d, d), log_chi_square(next(gammas)))
         scale, log_det = wishart_factor(T, C_rate)
         precision = jnp.exp(next(gammas)[0]) / v_rate
         mean, sharpness = given.loading_mean_given_rest(own.W, active, precision, prior)
@@ -165,16 +165,16 @@ def update_hyper(seed: Array, state: State, prior: Prior) -> State:
             R=spread @ spread.T, C=scale @ scale.T, v=precision, gamma=gamma
         )
         sums.append(given.noise_sums(own, active, hypers[view].C, log_det))
-    excess = _draw_excess(seeds[2], [h.beta - m + 1.0 for h, m in zip(hypers, widths, strict=True)],
+    excess = _draw_excess(seeds[2], [h.beta - d + 1.0 for h, d in zip(hypers, widths, strict=True)],
                           sums, max(widths))  # fmt: skip
     pairs = zip(hypers, excess, widths, strict=True)
-    return state._replace(hyper=tuple(h._replace(beta=e + m - 1.0) for h, e, m in pairs))
+    return state._replace(hyper=tuple(h._replace(beta=e + d - 1.0) for h, e, d in pairs))
 
 
 def _draw_excess(
     seed: Array, excess: list[Array], sums: list[given.NoiseSums], widest: int
 ) -> Float[Array, " V"]:
-    """β - m + 1 of every view, by slice sampling of its logarithm."""
+    """β - d + 1 of every view, by slice sampling of its logarithm."""
 
     def draw(parts: tuple) -> Float[Array, ""]:
         own, u, view = parts

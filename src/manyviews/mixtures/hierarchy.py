@@ -8,6 +8,10 @@ densities 𝒲(v, S) and 𝒢(a, b) of mean S and b:
     rows of W_ik ~ N(γ_ij, v_i⁻¹ I),    v_i ~ 𝒢(1, 1),    γ_ij ~ N(0, τ⁻¹ I)
     c | α₀ ~ Chinese restaurant process,    α₀ ~ 𝒢(1, 1),    x_n ~ N(0, I)
     y_in | c_n = k ~ N(W_ik x_n + μ_ik, Ψ_ik)
+
+Where the columns of a view share one noise variance (PPCA), A_ik = a_ik I, and a_ik has the prior
+of a view of one column: m_i is 1 for a_ik, C_i and β_i, and σ_y², the mean variance, stands for
+Σ_yi. Such a view is known by the shape of C.
 """
 
 from typing import NamedTuple
@@ -34,11 +38,17 @@ Tables = tuple[Float[Array, "N _"], ...]
 
 
 class ViewPrior(eqx.Module):
-    """The constants of one view: mean and covariance of its data, and Σ_y⁻¹."""
+    """The constants of one view: mean and covariance of its data, and Σ_y⁻¹.
+
+    ``noise`` and ``noise_precision`` are the same for full noise, and [[σ_y²]] and [[σ_y⁻²]] for
+    noise of one variance.
+    """
 
     mean: Float[Array, " m"]
     covariance: Float[Array, "m m"]
     precision: Float[Array, "m m"]
+    noise: Float[Array, "d d"]
+    noise_precision: Float[Array, "d d"]
 
 
 class Prior(eqx.Module):
@@ -66,10 +76,14 @@ class Hyper(NamedTuple):
 
     lam: Float[Array, " m"]
     R: Float[Array, "m m"]
-    C: Float[Array, "m m"]
+    C: Float[Array, "d d"]
     beta: Float[Array, ""]
     v: Float[Array, ""]
     gamma: Float[Array, "m q"]
+
+    def copies(self) -> int:
+        """Columns for every row of C: one, or all where they share one noise variance."""
+        return len(self.lam) // len(self.C)
 
 
 class State(NamedTuple):
@@ -86,15 +100,45 @@ class State(NamedTuple):
         return jnp.zeros(self.components[0].mu.shape[0], self.c.dtype).at[self.c].add(1)
 
 
-def make_prior(Y: list[Float[np.ndarray, "N _"]], tau: float, ridge: float) -> Prior:
+def make_prior(
+    Y: list[Float[np.ndarray, "N _"]], tau: float, ridge: float, shared_variance: bool = False
+) -> Prior:
     """The sample moments of every view, with a ridge that keeps Σ_y regular."""
     views = []
     for table in Y:
         filled = mean_filled(table)
         covariance = np.atleast_2d(np.cov(filled.T)) + ridge * np.eye(table.shape[1])
-        arrays = (filled.mean(axis=0), covariance, np.linalg.inv(covariance))
-        views.append(ViewPrior(*(jnp.asarray(array) for array in arrays)))
+        views.append(view_prior(filled.mean(axis=0), covariance, shared_variance))
     return Prior(tuple(views), jnp.asarray(float(tau)))
+
+
+def view_prior(
+    mean: Float[np.ndarray, " m"],
+    covariance: Float[np.ndarray, "m m"],
+    shared_variance: bool = False,
+) -> ViewPrior:
+    """The constants of a view from its moments; ``shared_variance`` for noise a I."""
+    precision = np.linalg.inv(covariance)
+    noise = (covariance, precision)
+    if shared_variance:
+        variance = np.full((1, 1), np.trace(covariance) / len(covariance))
+        noise = (variance, 1.0 / variance)
+    return ViewPrior(*(jnp.asarray(array) for array in (mean, covariance, precision, *noise)))
+
+
+# ---------------------------------------------------------------------- noise of one variance
+
+
+def pooled(S: Float[Array, "m m"], copies: int) -> Float[Array, "d d"]:
+    """What a sum of squares says of the noise: itself, or the trace for one variance."""
+    return S if copies == 1 else jnp.trace(S)[None, None]
+
+
+def repeated(
+    factor: Float[Array, "*n d d"], log_det: Float[Array, "*n"], copies: int
+) -> tuple[Float[Array, "*n m m"], Float[Array, "*n"]]:
+    """The factor and log determinant of A from those of its free part."""
+    return factor * jnp.eye(copies), copies * log_det
 
 
 # ---------------------------------------------------------------------- log joint
@@ -136,8 +180,9 @@ def log_hyper(constants: ViewPrior, hyper: Hyper, tau: Float[Array, ""]) -> Floa
     total = -0.5 * apart @ constants.precision @ apart - 0.5 * m * LOG_2PI
     total -= 0.5 * jnp.linalg.slogdet(constants.covariance)[1]
     total += log_wishart(hyper.R, jnp.asarray(float(m)), m * constants.covariance)
-    total += log_wishart(hyper.C, jnp.asarray(float(m)), m * constants.precision)
-    total += log_beta_prior(hyper.beta, m) + log_gamma_density(hyper.v, 0.5, 0.5)
+    d = len(hyper.C)
+    total += log_wishart(hyper.C, jnp.asarray(float(d)), d * constants.noise_precision)
+    total += log_beta_prior(hyper.beta, d) + log_gamma_density(hyper.v, 0.5, 0.5)
     total += 0.5 * hyper.gamma.size * jnp.log(tau / (2.0 * np.pi))
     return total - 0.5 * tau * jnp.sum(hyper.gamma**2)
 
@@ -145,13 +190,14 @@ def log_hyper(constants: ViewPrior, hyper: Hyper, tau: Float[Array, ""]) -> Floa
 def log_components(own: Components, hyper: Hyper) -> Float[Array, " K"]:
     """Log prior density of every component's μ, A and W, given the hyperparameters."""
     m, q = own.W.shape[1:]
+    d = len(hyper.C)
     apart = own.mu - hyper.lam
     total = -0.5 * jnp.einsum("km,ml,kl->k", apart, hyper.R, apart)
     total += 0.5 * jnp.linalg.slogdet(hyper.R)[1] - 0.5 * m * LOG_2PI
     B = hyper.beta * hyper.C
-    total += 0.5 * (hyper.beta - m - 1.0) * own.log_det
-    total -= 0.5 * jnp.einsum("ml,klm->k", B, own.precision())
-    total += log_wishart_constant(hyper.beta, m) + 0.5 * hyper.beta * jnp.linalg.slogdet(B)[1]
+    total += 0.5 * (hyper.beta - d - 1.0) * own.log_det / hyper.copies()
+    total -= 0.5 * jnp.einsum("ml,klm->k", B, own.precision()[:, :d, :d])
+    total += log_wishart_constant(hyper.beta, d) + 0.5 * hyper.beta * jnp.linalg.slogdet(B)[1]
     spread = jnp.sum((own.W - hyper.gamma) ** 2, axis=(1, 2))
     return total + 0.5 * m * q * jnp.log(hyper.v / (2.0 * np.pi)) - 0.5 * hyper.v * spread
 
@@ -190,36 +236,36 @@ def draw_hyper(
     seed: Array, constants: ViewPrior, tau: Float[Array, ""], n_components: int
 ) -> Hyper:
     """Hyperparameters of one view from their prior."""
-    m = len(constants.mean)
+    m, d = len(constants.mean), len(constants.noise)
     seeds = split(seed, 2)
-    tape = Tape(normals(seeds[0], m + 2 * m * m + m * n_components))
+    tape = Tape(normals(seeds[0], m + m * m + d * d + m * n_components))
     lam = constants.mean + jnp.linalg.cholesky(constants.covariance) @ tape.take(m)
-    wide = chi_square_shapes(jnp.full(2, float(m)), m)
-    gammas = log_gamma(seeds[1], jnp.concatenate([wide.ravel(), jnp.full(2, 0.5)]))
-    chi = log_chi_square(gammas[: 2 * m].reshape(2, m))
-    T = bartlett(tape.take(2, m, m), chi)
-    R, _ = wishart_factor(T[0], m * constants.covariance)
-    C, _ = wishart_factor(T[1], m * constants.precision)
-    inverse, v = 2.0 * jnp.exp(gammas[2 * m :])
+    shapes = [chi_square_shapes(jnp.asarray(float(size)), size) for size in (m, d)]
+    gammas = log_gamma(seeds[1], jnp.concatenate([*shapes, jnp.full(2, 0.5)]))
+    chi = log_chi_square(gammas[: m + d])
+    R, _ = wishart_factor(bartlett(tape.take(m, m), chi[:m]), m * constants.covariance)
+    C, _ = wishart_factor(bartlett(tape.take(d, d), chi[m:]), d * constants.noise_precision)
+    inverse, v = 2.0 * jnp.exp(gammas[m + d :])
     gamma = tape.take(m, n_components) / jnp.sqrt(tau)
-    return Hyper(lam, R @ R.T, C @ C.T, m - 1.0 + 1.0 / inverse, v, gamma)
+    return Hyper(lam, R @ R.T, C @ C.T, d - 1.0 + 1.0 / inverse, v, gamma)
 
 
 def n_normals(hyper: Hyper) -> int:
     """Normal numbers that a draw of one component takes."""
     m, q = hyper.gamma.shape
-    return m + m * m + m * q
+    return m + len(hyper.C) ** 2 + m * q
 
 
-def draw_components(tape: Tape, log_chi_square: Float[Array, "n m"], hyper: Hyper) -> Components:
+def draw_components(tape: Tape, log_chi_square: Float[Array, "n d"], hyper: Hyper) -> Components:
     """Components of one view from the base measure p(θ | hyperparameters)."""
     m, q = hyper.gamma.shape
-    n = len(log_chi_square)
+    n, d = log_chi_square.shape
     spread = jnp.linalg.cholesky(hyper.R)
     mu = hyper.lam + tape.take(n, m) @ solve_triangular(spread, jnp.eye(m), lower=True)
-    T = bartlett(tape.take(n, m, m), log_chi_square)
+    T = bartlett(tape.take(n, d, d), log_chi_square)
     G = jnp.linalg.cholesky(hyper.beta * hyper.C)
-    inverse = solve_triangular(G, jnp.eye(m), lower=True)
+    inverse = solve_triangular(G, jnp.eye(d), lower=True)
     log_det = jnp.sum(log_chi_square, axis=1) - 2.0 * jnp.sum(jnp.log(jnp.diagonal(G)))
     W = hyper.gamma + tape.take(n, m, q) / jnp.sqrt(hyper.v)
-    return Components(mu, jnp.einsum("lm,nlk->nmk", inverse, T), log_det, W)
+    A = repeated(jnp.einsum("lm,nlk->nmk", inverse, T), log_det, hyper.copies())
+    return Components(mu, *A, W)

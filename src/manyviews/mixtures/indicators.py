@@ -57,7 +57,7 @@ def draw_auxiliary(seed: Array, state: State, n: int) -> tuple[Components, ...]:
     """N components from the base measure, of all views."""
     first, second = split(seed)
     tape = Tape(normals(first, n * sum(n_normals(hyper) for hyper in state.hyper)))
-    sizes = [len(hyper.lam) for hyper in state.hyper]
+    sizes = [len(hyper.C) for hyper in state.hyper]
     parts = log_chi_squares(second, [jnp.full(n, hyper.beta) for hyper in state.hyper], sizes)
     pairs = zip(parts, state.hyper, strict=True)
     return tuple(draw_components(tape, part, hyper) for part, hyper in pairs)

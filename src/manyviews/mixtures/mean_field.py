@@ -19,7 +19,7 @@ from ..linear.closed_form import spans
 from .factors import GammaFactor
 from .hierarchy import Prior
 from .joint import JointMixture, average, from_views
-from .mixture_em import kmeans_labels, local_pcca
+from .mixture_em import Solve, kmeans_labels, local_models
 from .view_factors import ViewFactors
 
 PREDICTIVE_DRAWS = 30
@@ -129,7 +129,7 @@ class Posterior:
 def fit_variational(
     Y: list[Float[np.ndarray, "N _"]],
     prior: Prior,
-    n_components: int,
+    solve: Solve,
     n_sticks: int,
     *,
     n_restarts: int,
@@ -139,12 +139,11 @@ def fit_variational(
 ) -> Found:
     """The best of several runs from k-means clusterings of different sizes."""
     joined = np.concatenate(Y, axis=1)
-    sizes = tuple(table.shape[1] for table in Y)
     best, best_bounds, best_converged = None, [-np.inf], False
     for run in range(n_restarts):
         start = max(1, n_sticks // (run + 1))
         labels = kmeans_labels(joined, start, rng)
-        local = local_pcca(joined, labels, sizes, n_components, RIDGE)
+        local = local_models(joined, labels, solve, RIDGE)
         posterior = Posterior(Y, prior, labels, local, n_sticks, rng)
         bounds: list[float] = []
         converged = False

@@ -1,5 +1,6 @@
-"""A mixture of PCCA by expectation-maximisation [Leen08, §5.2], and where it and others start."""
+"""Mixtures of PCCA and PPCA by expectation-maximisation [Leen08, §5.2], and where they start."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +11,17 @@ from sklearn.cluster import KMeans
 from ..data.patterns import mean_filled
 from ..inference.conditional_gaussian import given_observed
 from ..inference.diagnostics import settled
-from ..linear.closed_form import canonical_pcca, same_view
 from .joint import JointMixture
 
 EMPTY = 1e-8  # samples; a component with fewer keeps its parameters
 OWN_WEIGHT = 0.9  # of a cluster's covariance beside that of all samples, which keeps it regular
+
+Fitted = tuple[Float[np.ndarray, "D Q"], Float[np.ndarray, "D D"]]  # W and Ψ
+Solve = Callable[[Float[np.ndarray, "D D"]], Fitted]
+"""The local model of a covariance."""
+Step = Callable[[Float[np.ndarray, "D D"], Float[np.ndarray, "D Q"], Float[np.ndarray, "D D"]],
+                Fitted]  # fmt: skip
+"""A better local model of a covariance than the given W and Ψ."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +36,9 @@ class Moments:
 
 def fit_em(
     Y: Float[np.ndarray, "N D"],
-    sizes: tuple[int, ...],
     mixture: JointMixture,
+    step: Step,
     *,
-    closed_form: bool,
     regularisation: float,
     max_iter: int,
     tol: float,
@@ -47,7 +53,6 @@ def fit_em(
     mixture, trace, converged
         The trace holds the objective before every iteration, and after the last.
     """
-    blocks = same_view(sizes)
     trace: list[float] = []
     for _ in range(max_iter + 1):
         moments = expected_moments(mixture, Y)
@@ -56,7 +61,7 @@ def fit_em(
         if settled(np.diff(trace[-2:]), tol * len(Y)):
             return mixture, trace, True
         if len(trace) <= max_iter:
-            mixture = maximise(moments, mixture, sizes, blocks, closed_form, regularisation)
+            mixture = maximise(moments, mixture, step, regularisation)
     return mixture, trace, False
 
 
@@ -84,12 +89,7 @@ def expected_moments(mixture: JointMixture, Y: Float[np.ndarray, "N D"]) -> Mome
 
 
 def maximise(
-    moments: Moments,
-    mixture: JointMixture,
-    sizes: tuple[int, ...],
-    blocks: Bool[np.ndarray, "D D"],
-    closed_form: bool,
-    regularisation: float,
+    moments: Moments, mixture: JointMixture, step: Step, regularisation: float
 ) -> JointMixture:
     """The M-step: weights and means, then W and Ψ of every component from its covariance S."""
     means, loadings, noise = mixture.means.copy(), mixture.loadings.copy(), mixture.noise.copy()
@@ -99,10 +99,7 @@ def maximise(
         means[k] = moments.first[k] / count
         S = moments.second[k] / count - np.outer(means[k], means[k])
         S += regularisation / count * identity
-        if closed_form:
-            loadings[k], noise[k] = canonical_pcca(S, sizes, loadings.shape[2])
-        else:
-            loadings[k], noise[k] = em_step(S, loadings[k], noise[k], blocks)
+        loadings[k], noise[k] = step(S, loadings[k], noise[k])
     weights = np.maximum(moments.counts / moments.counts.sum(), 1e-300)
     return JointMixture(np.log(weights), means, loadings, noise)
 
@@ -112,7 +109,7 @@ def em_step(
     W: Float[np.ndarray, "D Q"],
     noise: Float[np.ndarray, "D D"],
     blocks: Bool[np.ndarray, "D D"],
-) -> tuple[Float[np.ndarray, "D Q"], Float[np.ndarray, "D D"]]:
+) -> Fitted:
     """One step for W and Ψ with x as missing data: raises -½ (log|C| + tr C⁻¹S).
 
     M = (I + WᵀΨ⁻¹W)⁻¹ (the text has a minus), B = MWᵀΨ⁻¹;
@@ -140,14 +137,10 @@ def kmeans_labels(
     return KMeans(n_clusters, n_init=1, random_state=rng).fit_predict(mean_filled(Y))
 
 
-def local_pcca(
-    Y: Float[np.ndarray, "N D"],
-    labels: Int[np.ndarray, " N"],
-    sizes: tuple[int, ...],
-    n_components: int,
-    ridge: float,
+def local_models(
+    Y: Float[np.ndarray, "N D"], labels: Int[np.ndarray, " N"], solve: Solve, ridge: float
 ) -> JointMixture:
-    """One PCCA per cluster of the labels."""
+    """One PCCA, or PPCA, per cluster of the labels."""
     filled = mean_filled(Y)
     overall = np.cov(filled.T, bias=True)
     overall = np.atleast_2d(overall) + ridge * np.eye(Y.shape[1])
@@ -158,7 +151,7 @@ def local_pcca(
         mean = own.mean(axis=0)
         spread = (own - mean).T @ (own - mean) / len(own)
         S = overall if n_clusters == 1 else OWN_WEIGHT * spread + (1 - OWN_WEIGHT) * overall
-        W, psi = canonical_pcca(S, sizes, n_components)
+        W, psi = solve(S)
         means.append(mean)
         loadings.append(W)
         noise.append(psi)

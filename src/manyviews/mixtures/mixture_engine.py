@@ -1,4 +1,4 @@
-"""The engine of the mixtures: every cluster is a PCCA with a latent space of its own."""
+"""The engine of the mixtures: every cluster is linear, with a latent space of its own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -66,7 +66,11 @@ class MixtureEngine(Engine):
         if not wanted:
             return self._posterior(np.hstack(rows), self.told)
         known = [np.full_like(Y, np.nan) if k in wanted else Y for k, Y in enumerate(rows)]
-        return self._posterior(np.hstack(known), self.mixture)
+        return self.averaged(known)
+
+    def averaged(self, rows: Tables) -> Positions:
+        """p(component, x | y) of the density that predictions come from."""
+        return self._posterior(np.hstack(rows), self.mixture)
 
     def _posterior(self, Y: Float[np.ndarray, "N D"], mixture: JointMixture) -> Positions:
         mean, covariance, pattern = mixture.posterior(Y)

@@ -1,26 +1,15 @@
-"""A mixture of probabilistic CCA by expectation-maximisation, and how many clusters it needs."""
+"""A mixture of probabilistic CCA by expectation-maximisation."""
 
-import time
-import warnings
-from collections.abc import Iterable
+from functools import partial
 from typing import Any, Self
 
-import numpy as np
-import pandas as pd
-from sklearn.base import clone
-from sklearn.model_selection import KFold, cross_val_score
-from sklearn.utils import check_random_state
-
-from ..data import Views
-from ..errors import ConvergenceWarning, DataError, OptionError
-from ..inference.diagnostics import FitInfo
+from ..errors import OptionError
 from ..io import register_record
+from ..linear.closed_form import canonical_pcca, same_view
 from ..options import count, number, one_of
-from .mixture_em import fit_em, kmeans_labels, local_pcca
-from .mixture_engine import MixtureEngine
+from .em_fit import fit_mixture, information_criterion
+from .mixture_em import em_step
 from .model import OPTIONS, MixtureModel
-
-SMALLEST_RIDGE = 1e-9
 
 
 @register_record
@@ -115,42 +104,15 @@ class MixturePCCA(MixtureModel):
 
     def fit(self, views: Any, y: Any = None) -> Self:
         """Fit to a dict or list of tables, or a MuData object; NaN is missing."""
-        tables = self._read(views, y)
-        Y = np.concatenate(tables, axis=1)
-        if self.n_clusters > len(Y):
-            raise DataError(f"n_clusters={self.n_clusters}, but there are {len(Y)} samples")
-        sizes, began = self._sizes(), time.perf_counter()
+        tables, sizes = self._read(views, y), self._sizes()
         if self.m_step == "closed-form" and len(sizes) > 2:
             raise OptionError(
                 "m_step='closed-form' is there for two views; use 'em' (or 'auto') for more"
             )
-        closed_form = self.m_step != "em" and len(sizes) == 2
-        rng = check_random_state(self.random_state)
-        results = []
-        for _ in range(self.n_restarts if self.n_clusters > 1 else 1):
-            labels = kmeans_labels(Y, self.n_clusters, rng)
-            ridge = max(self.regularisation / len(Y), SMALLEST_RIDGE)
-            start = local_pcca(Y, labels, sizes, self.n_components, ridge)
-            results.append(
-                fit_em(
-                    Y, sizes, start, closed_form=closed_form, max_iter=self.max_iter,
-                    regularisation=float(self.regularisation), tol=float(self.tol),
-                )
-            )  # fmt: skip
-        objectives = [trace[-1] for _, trace, _ in results]
-        mixture, trace, converged = results[int(np.argmax(objectives))]
-        info = FitInfo.of_trace(trace, time.perf_counter() - began, converged, objectives)
-        self._adopt(MixtureEngine(tuple(tables), mixture), info, trace[-1], len(trace) - 1)
-        self.objective_ = trace[-1]
-        self.labels_ = mixture.responsibilities(Y).argmax(axis=1)
-        if not converged:
-            warnings.warn(
-                f"EM had not converged after {self.max_iter} iterations (last gain "
-                f"{trace[-1] - trace[-2]:.2g}): raise max_iter or tol",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self
+        solve = partial(canonical_pcca, sizes=sizes, n_components=self.n_components)
+        if self.m_step != "em" and len(sizes) == 2:
+            return fit_mixture(self, tables, solve, lambda S, W, noise: solve(S))
+        return fit_mixture(self, tables, solve, partial(em_step, blocks=same_view(sizes)))
 
     def n_parameters(self) -> int:
         """Number of free parameters, without rotations of W that leave WWᵀ + Ψ unchanged."""
@@ -162,57 +124,4 @@ class MixturePCCA(MixtureModel):
 
     def bic(self, views: Any) -> float:
         """Bayesian information criterion of some samples: lower is better."""
-        scores = self.score_samples(views)
-        return float(-2.0 * scores.sum() + self.n_parameters() * np.log(len(scores)))
-
-
-def choose_n_clusters(
-    model: MixturePCCA,
-    views: Any,
-    candidates: Iterable[int],
-    *,
-    criterion: str = "held-out",
-    n_folds: int = 5,
-    random_state: int | None = 0,
-) -> tuple[MixturePCCA, pd.DataFrame]:
-    """Fit the model with each number of clusters, and keep the best.
-
-    Parameters
-    ----------
-    model : MixturePCCA
-        The options; not changed.
-    candidates : iterable of int
-        Numbers of clusters to try.
-    criterion : {"held-out", "bic"}, default="held-out"
-        Mean log density of samples left out in turn (higher is better), or the Bayesian
-        information criterion of all samples (lower is better).
-
-    Returns
-    -------
-    model, table
-        The best, fitted to all samples, and a row per candidate: training score, parameters,
-        BIC, and (for ``"held-out"``) the held-out score with its standard error over folds.
-    """
-    if criterion not in {"held-out", "bic"}:
-        raise OptionError(f"criterion must be 'held-out' or 'bic', got {criterion!r}")
-    views = Views(views, align=model.align)
-    folds = KFold(n_folds, shuffle=True, random_state=random_state)
-    rows: dict[int, dict[str, float]] = {}
-    fitted: dict[Any, MixturePCCA] = {}
-    for n_clusters in candidates:
-        one = clone(model).set_params(n_clusters=n_clusters)
-        fitted[n_clusters] = clone(one).fit(views)
-        rows[n_clusters] = {
-            "score": fitted[n_clusters].score(views),
-            "n_parameters": fitted[n_clusters].n_parameters(),
-            "bic": fitted[n_clusters].bic(views),
-        }
-        if criterion == "held-out":
-            scores = cross_val_score(one, views, cv=folds, error_score="raise")
-            rows[n_clusters]["held_out"] = np.mean(scores)
-            rows[n_clusters]["held_out_error"] = np.std(scores, ddof=1) / np.sqrt(n_folds)
-    if not rows:
-        raise OptionError("there is no candidate to choose from")
-    table = pd.DataFrame(rows).T.rename_axis("n_clusters")
-    best = table["held_out"].idxmax() if criterion == "held-out" else table["bic"].idxmin()
-    return fitted[best], table
+        return information_criterion(self, views)

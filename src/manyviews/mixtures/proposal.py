@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 
 from . import conditionals as given
 from .draws import wishart_factor
-from .hierarchy import Components, Hyper, log_wishart_constant
+from .hierarchy import Components, Hyper, log_wishart_constant, repeated
 from .indicators import log_normal
 from .renewal import Numbers
 
@@ -53,7 +53,7 @@ def proposed(
     noise = []
     for own, before, added, mean, hyper in zip(numbers, old, moved, means, hypers, strict=True):
         wishart = given.noise_given_rest(added, mean, before.W, hyper)
-        noise.append(wishart_factor(own.T, wishart.inverse_scale))
+        noise.append(repeated(*wishart_factor(own.T, wishart.inverse_scale), hyper.copies()))
     found = []
     for own, added, mean, (factor, log_det), hyper in zip(
         numbers, moved, means, noise, hypers, strict=True
@@ -74,11 +74,12 @@ def log_proposed(new: Parts, old: Parts, sums: Sums, hypers: tuple[Hyper, ...]) 
     total = centre.log_density(mu, sums[0].n)
     moved = centre.moved(mu, sums)
     for own, before, added, hyper in zip(new, old, moved, hypers, strict=True):
-        m = len(own.mu)
+        d = len(hyper.C)
         df, B = given.noise_given_rest(added, own.mu, before.W, hyper)
         G = jnp.linalg.cholesky(B)
-        total += 0.5 * (df - m - 1.0) * own.log_det - 0.5 * jnp.sum((own.factor.T @ G) ** 2)
-        total += df * jnp.sum(jnp.log(jnp.diagonal(G))) + log_wishart_constant(df, m)
+        total += 0.5 * (df - d - 1.0) * own.log_det / hyper.copies()
+        total -= 0.5 * jnp.sum((own.factor[:d, :d].T @ G) ** 2)
+        total += df * jnp.sum(jnp.log(jnp.diagonal(G))) + log_wishart_constant(df, d)
     signs = all_signs(new[0].W.shape[1])
     by_signs = jax.lax.map(lambda sign: _log_loadings(new, moved, hypers, sign), signs)
     return total + jax.nn.logsumexp(by_signs) - np.log(len(signs))

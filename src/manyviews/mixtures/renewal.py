@@ -14,7 +14,7 @@ from .draws import (
     log_chi_squares,
     wishart_factor,
 )
-from .hierarchy import Components, Hyper, Tables, n_normals
+from .hierarchy import Components, Hyper, Tables, n_normals, repeated
 from .numbers import Tape, normals, split
 
 
@@ -22,7 +22,7 @@ class Numbers(NamedTuple):
     """What one view's draws take: normal numbers for μ and W, Bartlett's T for A."""
 
     mean: Float[Array, "K m"]
-    T: Float[Array, "K m m"]
+    T: Float[Array, "K d d"]
     loadings: Float[Array, "K m q"]
 
 
@@ -31,13 +31,14 @@ def draw_numbers(
 ) -> tuple[Numbers, ...]:
     """The random numbers of K components with so many samples, for every view."""
     seeds, K = split(seed), len(counts)
-    sizes = [len(hyper.lam) for hyper in hypers]
+    sizes = [len(hyper.C) for hyper in hypers]
     tape = Tape(normals(seeds[0], K * sum(n_normals(hyper) for hyper in hypers)))
-    chi = log_chi_squares(seeds[1], [counts + hyper.beta for hyper in hypers], sizes)
+    df = [hyper.copies() * counts + hyper.beta for hyper in hypers]
+    chi = log_chi_squares(seeds[1], df, sizes)
     found = []
-    for hyper, chi_square in zip(hypers, chi, strict=True):
+    for hyper, chi_square, d in zip(hypers, chi, sizes, strict=True):
         m, q = hyper.gamma.shape
-        T = bartlett(tape.take(K, m, m), chi_square)
+        T = bartlett(tape.take(K, d, d), chi_square)
         found.append(Numbers(tape.take(K, m), T, tape.take(K, m, q)))
     return tuple(found)
 
@@ -61,7 +62,7 @@ def renewed(numbers: Numbers, old: Components, sums: given.Sums, hyper: Hyper) -
     A = old.factor @ old.factor.T
     mu = gaussian(numbers.mean, *given.mean_given_rest(sums, A, old.W, hyper))
     wishart = given.noise_given_rest(sums, mu, old.W, hyper)
-    factor, log_det = wishart_factor(numbers.T, wishart.inverse_scale)
+    factor, log_det = repeated(*wishart_factor(numbers.T, wishart.inverse_scale), hyper.copies())
     W = given.loadings_given_rest(sums, mu, factor @ factor.T, hyper).draw(numbers.loadings)
     return Components(mu, factor, log_det, W)
 

@@ -21,7 +21,7 @@ from jax.scipy.linalg import solve_triangular
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int
 
-from .hierarchy import Components, Hyper, State, Tables, log_components
+from .hierarchy import Components, Hyper, State, Tables, log_components, repeated
 from .indicators import log_likelihood
 from .numbers import normals, split, uniforms
 from .proposal import Extra, log_proposed, proposed
@@ -145,7 +145,7 @@ def _rough(pair: Pair, nearer: Bool[Array, " N"], hypers: tuple[Hyper, ...], Y: 
         for table, hyper in zip(Y, hypers, strict=True):
             centred = table - member @ table / size
             own = (centred * member[:, None]).T @ centred / size
-            L = jnp.linalg.cholesky(own + hyper.C / size)
+            L = jnp.linalg.cholesky(own + hyper.C * jnp.eye(hyper.copies()) / size)
             white.append(solve_triangular(L, centred.T, lower=True).T)
         rows = jnp.concatenate(white, axis=1)
         values, vectors = jnp.linalg.eigh((rows * member[:, None]).T @ rows / size)
@@ -156,7 +156,9 @@ def _rough(pair: Pair, nearer: Bool[Array, " N"], hypers: tuple[Hyper, ...], Y: 
     components = []
     for hyper in hypers:
         factor = jnp.linalg.cholesky(jnp.linalg.inv(hyper.C))
-        parts = (hyper.lam, factor, 2.0 * jnp.sum(jnp.log(jnp.diagonal(factor))), 0.0 * hyper.gamma)
+        log_det = 2.0 * jnp.sum(jnp.log(jnp.diagonal(factor)))
+        A = repeated(factor, log_det, hyper.copies())
+        parts = (hyper.lam, *A, 0.0 * hyper.gamma)
         components.append(Components(*(jnp.broadcast_to(p, (3, *p.shape)) for p in parts)))
     return Launch(
         tuple(components), first, jnp.stack([jnp.where(first[:, None], x[0], x[1]), x[2]])

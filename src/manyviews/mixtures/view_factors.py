@@ -40,9 +40,12 @@ class ViewFactors:
     ):
         self.mean_y, self.cov_y = np.array(constants.mean), np.array(constants.covariance)
         self.precision_y, self.tau, self.n = np.array(constants.precision), tau, n_sticks
+        self.noise_precision_y = np.array(constants.noise_precision)
         m, q = loadings.shape[1:]
-        self.m, self.q = m, q
+        d = len(constants.noise)
+        self.m, self.q, self.d, self.copies = m, q, d, m // d
         self.rounding = ROUNDING * float(np.trace(self.cov_y)) / m
+        noise = noise[:, :d, :d]
         typical = noise.mean(axis=0)
         self.mu, self.A, self.W = [], [], []
         for source in sources:
@@ -52,14 +55,14 @@ class ViewFactors:
             self.mu.append(
                 GaussianFactor(means[source] if used else self.mean_y, 0.01 * self.cov_y)
             )
-            self.A.append(WishartFactor(m + 2.0, (m + 2.0) * psi))
+            self.A.append(WishartFactor(d + 2.0, (d + 2.0) * psi, self.copies))
             small = np.full((m, q), 1e-4)
             self.W.append(LoadingFactor(np.eye(m), np.eye(q), start, small))
         self.lam = GaussianFactor(self.mean_y, 0.01 * self.cov_y)
         self.R = WishartFactor(float(m + n_sticks), (m + n_sticks) * self.cov_y)
-        self.C = WishartFactor(float(m), m * np.linalg.inv(typical))
-        self.beta, self.v = GridFactor(m), GammaFactor(1.0, 1.0)
-        self.beta.weights = np.eye(len(self.beta.beta))[np.argmin(np.abs(self.beta.beta - m - 1))]
+        self.C = WishartFactor(float(d), d * np.linalg.inv(typical))
+        self.beta, self.v = GridFactor(d), GammaFactor(1.0, 1.0)
+        self.beta.weights = np.eye(len(self.beta.beta))[np.argmin(np.abs(self.beta.beta - d - 1))]
         self.gamma_mean, self.gamma_variance = np.zeros((m, q)), 1.0 / tau
 
     # ------------------------------------------------------------------ updates
@@ -99,7 +102,9 @@ class ViewFactors:
             S = yy - cross - cross.T + W.outer(xx) - shift - shift.T
             S += n * (np.outer(own.mean, own.mean) + own.covariance)
             S += n * self.rounding * np.eye(self.m)
-            self.A[t] = WishartFactor(n + beta, 0.5 * (S + S.T) + beta * C)
+            S = 0.5 * (S + S.T)
+            S = S if self.copies == 1 else np.trace(S)[None, None]
+            self.A[t] = WishartFactor(self.copies * n + beta, S + beta * C, self.copies)
 
     def update_hyper(self) -> None:
         """λ, R, C, β, γ, v."""
@@ -108,9 +113,8 @@ class ViewFactors:
         b = self.R.mean @ means.sum(axis=0) + self.precision_y @ self.mean_y
         self.lam = GaussianFactor.of(P, b)
         self.R = WishartFactor(float(self.m + self.n), self._mean_spread() + self.m * self.cov_y)
-        total = np.sum([factor.mean for factor in self.A], axis=0)
-        beta = self.beta.mean
-        self.C = WishartFactor(beta * self.n + self.m, self.m * self.precision_y + beta * total)
+        beta, B = self.beta.mean, self.d * self.noise_precision_y
+        self.C = WishartFactor(beta * self.n + self.d, B + beta * self._total_precision())
         self.beta.update(*self._noise_sums())
         self.gamma_variance = 1.0 / (self.n * self.v.mean + self.tau)
         loadings = np.sum([factor.mean for factor in self.W], axis=0)
@@ -135,9 +139,10 @@ class ViewFactors:
         spread = np.outer(apart, apart) + self.lam.covariance
         total += -0.5 * np.sum(self.precision_y * spread) - 0.5 * m * LOG_2PI
         total += -0.5 * np.linalg.slogdet(self.cov_y)[1] + self.lam.entropy()
-        for factor, B in ((self.R, m * self.cov_y), (self.C, m * self.precision_y)):
-            trace = float(np.sum(B * factor.mean))
-            total += wishart_log(float(m), np.linalg.slogdet(B)[1], factor.log_det, trace, m)
+        scales = (self.R, m * self.cov_y), (self.C, self.d * self.noise_precision_y)
+        for factor, B in scales:
+            size, trace = len(B), float(np.sum(B * factor.mean))
+            total += wishart_log(float(size), np.linalg.slogdet(B)[1], factor.log_det, trace, size)
             total += factor.entropy()
         square = np.sum(self.gamma_mean**2) + m * q * self.gamma_variance
         total += 0.5 * m * q * (np.log(self.tau) - LOG_2PI) - 0.5 * self.tau * square
@@ -160,6 +165,10 @@ class ViewFactors:
         return float(total) + self.n * self.m * self.q * self.gamma_variance
 
     def _noise_sums(self) -> tuple[int, float, float, float]:
-        log_det = float(sum(factor.log_det for factor in self.A))
-        trace = float(np.sum(self.C.mean * sum(factor.mean for factor in self.A)))
+        log_det = float(sum(factor.log_det for factor in self.A)) / self.copies
+        trace = float(np.sum(self.C.mean * self._total_precision()))
         return self.n, log_det, trace, self.C.log_det
+
+    def _total_precision(self) -> Float[np.ndarray, "d d"]:
+        """Σ_t E A_t, or Σ_t E a_t."""
+        return np.sum([factor.mean[: self.d, : self.d] for factor in self.A], axis=0)

@@ -18,6 +18,7 @@ from ..data import (
     numbers_only,
 )
 from ..data.alignment import unmasked
+from ..fitted import Positions, Tables
 from ..fitted.explain import mean_slopes, variance_explained
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, refuse_both
 
@@ -133,7 +134,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
             Mean, (mean, std), (mean, covariance) or draws; a DataFrame where X is one.
         """
         scaled, when = self._new(X, times, sequences)
-        q = self._infer([scaled], when, how=how)
+        q = self._predictive([scaled], when, how)
         return self._like(X, self._outputs(q, return_std, return_cov, n_samples, random_state))
 
     def inverse_transform(
@@ -257,6 +258,10 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         scaled = self.scaling_.apply(Y)
         check_scaled(scaled, "X", self._columns(), row_names(X, len(Y)), training=training)
         return scaled
+
+    def _predictive(self, rows: Tables, when: When | None, how: dict[str, Any]) -> Positions:
+        """The latent positions that rows are predicted from."""
+        return self._infer(rows, when, how=how)
 
     def _check(self, X: Any, reset: bool, empty_rows: bool) -> Float[np.ndarray, "N D"]:
         with numbers_only(X, "X"):
