@@ -14,6 +14,7 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
@@ -49,18 +50,18 @@ def run(setting: Setting) -> list[Row]:
     seconds = (time.perf_counter() - began) / len(models)
     correlation = per_joint(np.corrcoef(Y.T))
     coordinates = per_joint(((Y - Y.mean(axis=0)) / Y.std(axis=0)).T)
-    by_data = {k: clusters(coordinates, k) for k in CLUSTERS}
+    by_data = by_features(coordinates)
     rng = np.random.default_rng(0)
     rows = []
-    for method, features in {
-        "FI-MRD weights": [per_joint(model.relevance_.to_numpy()) for model in models],
-        "FI-MRD variance explained": [explained(model) for model in models],
-        "correlations of the coordinates": [correlation],
-        "absolute correlations": [np.abs(correlation)],
-        "standardised coordinates": [coordinates],
-        "random": [rng.standard_normal(coordinates.shape) for _ in range(5)],
+    for method, found in {
+        "FI-MRD weights": [by_model(model, model.relevance_) for model in models],
+        "FI-MRD variance explained": [by_model(model, explained(model)) for model in models],
+        "correlations of the coordinates": [by_features(correlation)],
+        "absolute correlations": [by_features(np.abs(correlation))],
+        "standardised coordinates": [by_data],
+        "random": [by_features(rng.standard_normal(coordinates.shape)) for _ in range(5)],
     }.items():
-        rows += rand_rows(method, features, by_data, seconds)
+        rows += rand_rows(method, found, by_data, seconds)
     best = max(models, key=lambda model: model.lower_bound_)
     draw(setting, best, pose[frames[0]])
     return rows + cost_rows(models)
@@ -106,9 +107,9 @@ def per_joint(columns: np.ndarray) -> np.ndarray:
     return columns.reshape(len(MOVING), -1)
 
 
-def explained(model: MRD) -> np.ndarray:
+def explained(model: MRD) -> pd.DataFrame:
     """Share of the variance of every coordinate that is lost without each dimension."""
-    return per_joint(model.variance_explained().drop(columns="total").to_numpy())
+    return model.variance_explained().drop(columns="total")
 
 
 def limb_labels(paired: bool = False) -> np.ndarray:
@@ -117,20 +118,31 @@ def limb_labels(paired: bool = False) -> np.ndarray:
     return np.unique([names[j] for j in MOVING], return_inverse=True)[1]
 
 
-def clusters(features: np.ndarray, k: int) -> np.ndarray:
-    """k-means of the joints."""
-    return KMeans(k, n_init=20, random_state=0).fit_predict(features)
+def by_model(model: MRD, table: pd.DataFrame) -> dict[int, np.ndarray]:
+    """Clusters of the joints by what a model says of their coordinates, for every k."""
+    joints = np.repeat(MOVING, 3)
+    return {
+        k: model.cluster_views(k, by=table, groups=joints, random_state=0).to_numpy()
+        for k in CLUSTERS
+    }
+
+
+def by_features(joints: np.ndarray) -> dict[int, np.ndarray]:
+    """Clusters of the joints by their rows, for every k."""
+    return {k: KMeans(k, n_init=20, random_state=0).fit_predict(joints) for k in CLUSTERS}
 
 
 def rand_rows(
-    method: str, features: list[np.ndarray], by_data: dict[int, np.ndarray], seconds: float
+    method: str,
+    clusters: list[dict[int, np.ndarray]],
+    by_data: dict[int, np.ndarray],
+    seconds: float,
 ) -> list[Row]:
     """Agreement with the limbs at as many clusters as limbs, and over all numbers of clusters."""
     limbs, paired = limb_labels(), limb_labels(paired=True)
     n_limbs, n_paired = limbs.max() + 1, paired.max() + 1
     found: dict[str, list[float]] = {}
-    for joints in features:
-        by_k = {k: clusters(joints, k) for k in CLUSTERS}
+    for by_k in clusters:
         mean = np.mean([adjusted_rand_score(limbs, by_k[k]) for k in CLUSTERS])
         same = np.mean([adjusted_rand_score(by_data[k], by_k[k]) for k in CLUSTERS])
         for measure, value in {
@@ -170,7 +182,7 @@ def draw(setting: Setting, model: MRD, pose: np.ndarray) -> None:
 
     from manyviews.plot.style import COLOURS
 
-    shares = explained(model)
+    found = by_model(model, explained(model))
     figure = Figure(figsize=(14, 7), layout="constrained")
     left, right = figure.subfigures(1, 2, width_ratios=(1, 1.6))
     axes = left.subplots()
@@ -179,7 +191,7 @@ def draw(setting: Setting, model: MRD, pose: np.ndarray) -> None:
     axes.set_xlabel("latent dimension")
     left.colorbar(image, ax=axes, label="relevance")
     for panel, k in zip(np.ravel(right.subplots(2, 4)), CLUSTERS, strict=True):
-        colours = dict(zip(MOVING, clusters(shares, k), strict=True))
+        colours = dict(zip(MOVING, found[k], strict=True))
         for joint, parent in BONES:
             panel.plot(pose[[joint, parent], 2], -pose[[joint, parent], 1], color="0.7", zorder=1)
         for joint in MOVING:

@@ -1,14 +1,16 @@
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import multivariate_normal
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import cross_val_score
 
 import manyviews
-from manyviews import BayesianGPLVM, GenerativeClassifier, Search
+from manyviews import MRD, BayesianGPLVM, GenerativeClassifier, Search, Views
 from manyviews.errors import DataError, OptionError
-from manyviews.linear import PPCA
+from manyviews.linear import PPCA, ProbabilisticCCA
 
 
 @pytest.fixture(scope="module")
@@ -147,3 +149,73 @@ def test_clear_errors(iris):
         GenerativeClassifier(Nothing()).fit(X, y)
     with pytest.raises(OptionError, match="reject_share"):
         GenerativeClassifier(GaussianMixture(1)).fit(X, y).reject(X)
+
+
+@pytest.fixture(scope="module")
+def flowers(iris):
+    X, y = iris
+    return {"sepal": X[:, :2], "petal": X[:, 2:]}, np.array(["ada", "bob", "cyd"])[y]
+
+
+@pytest.fixture(scope="module")
+def of_views(flowers):
+    views, y = flowers
+    return GenerativeClassifier(ProbabilisticCCA(1), reject_share=0.02).fit(views, y)
+
+
+def test_several_views_by_bayes_rule_over_models_of_each_class(of_views, flowers):
+    views, y = flowers
+    parts = [
+        {name: view[y == label] for name, view in views.items()} for label in of_views.classes_
+    ]
+    models = [ProbabilisticCCA(1).fit(part) for part in parts]
+    for new in (views, {"petal": views["petal"]}, [views["sepal"], None]):
+        joint = np.stack([model.score_samples(new) for model in models], axis=1) + np.log(1 / 3)
+        expected = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+        np.testing.assert_allclose(of_views.predict_proba(new), expected, atol=1e-10)
+    assert (of_views.predict(views) == y).mean() > 0.95
+    assert (of_views.predict({"petal": views["petal"]}) == y).mean() > 0.9
+    assert of_views.reject({"sepal": [[5.0, 13.0]], "petal": [[9.0, 0.0]]}).all()
+
+
+def test_views_come_back_from_files_and_are_divided_by_rows(of_views, flowers, tmp_path):
+    views, y = flowers
+    of_views.save(tmp_path / "model.safetensors")
+    again = manyviews.load(tmp_path / "model.safetensors")
+    new = {"petal": views["petal"][::20]}
+    np.testing.assert_array_equal(again.predict_proba(new), of_views.predict_proba(new))
+    calibrated = GenerativeClassifier(ProbabilisticCCA(1), calibration=3)
+    assert cross_val_score(calibrated, Views(views), y, cv=3).mean() > 0.9
+
+
+def test_labels_of_named_samples_are_matched_by_name(of_views, flowers):
+    views, y = flowers
+    names = [f"s{i}" for i in range(len(y))]
+    frames = {name: pd.DataFrame(view, names) for name, view in views.items()}
+    shuffled = pd.Series(y, names).sample(frac=1.0, random_state=0)
+    again = GenerativeClassifier(ProbabilisticCCA(1)).fit(frames, shuffled)
+    np.testing.assert_allclose(again.predict_proba(views), of_views.predict_proba(views))
+    with pytest.raises(DataError, match="y lacks the sample 's0'"):
+        GenerativeClassifier(ProbabilisticCCA(1)).fit(frames, pd.Series(y))
+
+
+def test_the_default_density_of_views_and_its_inducing_inputs(flowers):
+    views, y = flowers
+    model = GenerativeClassifier(MRD(1, {"sepal": 5, "petal": 90}))
+    part = Views(views)[y == "ada"]
+    assert model._new_model(part).n_inducing == {"sepal": 5, "petal": 50}
+    assert isinstance(GenerativeClassifier()._new_model(part), MRD)
+
+
+def test_clear_errors_about_views(fitted, of_views, flowers):
+    views, y = flowers
+    with pytest.raises(OptionError, match="PPCA takes one table"):
+        GenerativeClassifier(PPCA(1)).fit(views, y)
+    with pytest.raises(DataError, match="fitted to one table"):
+        fitted.predict(views)
+    with pytest.raises(DataError, match="unknown view 'leaf'"):
+        of_views.predict({"leaf": views["petal"]})
+    holes = {"sepal": views["sepal"].copy(), "petal": views["petal"]}
+    holes["sepal"][y == "bob"] = np.nan
+    with pytest.raises(DataError, match=r"class 'bob': .* view 'sepal'"):
+        GenerativeClassifier(ProbabilisticCCA(1)).fit(holes, y)

@@ -4,7 +4,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 import manyviews
-from manyviews import MRD, MRDClassifier, Search
+from manyviews import MRD, MRDClassifier, Search, Views
 from manyviews.errors import DataError, OptionError
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
@@ -106,3 +106,57 @@ def test_bad_labels_are_named():
         small(private="guess").fit(views, names)
     with pytest.raises(ValueError, match="Unknown label type"):
         small().fit(views, np.linspace(0, 1, 90))
+
+
+def noisy_states(seed=0):
+    """Four sequences of a slow wave; its sign is the class."""
+    rng = np.random.default_rng(seed)
+    times, sequence = np.tile(np.arange(20.0), 4), np.repeat(["p", "q", "r", "s"], 20)
+    wave = np.sin(2 * np.pi * times / 16 + np.repeat([0.0, 1.6, 3.1, 4.7], 20))
+    views = {
+        "left": wave[:, None] * np.ones(2) + 1.3 * rng.standard_normal((80, 2)),
+        "right": wave[:, None] * np.ones(2) + 1.3 * rng.standard_normal((80, 2)),
+    }
+    return views, np.where(wave > 0, "up", "down"), times, sequence
+
+
+@pytest.fixture(scope="module")
+def timed():
+    views, y, times, sequence = noisy_states()
+    return small().fit(
+        {name: view[:60] for name, view in views.items()},
+        y[:60],
+        times=times[:60],
+        sequences=sequence[:60],
+    )
+
+
+def test_classes_of_a_new_sequence(timed):
+    views, y, times, sequence = noisy_states()
+    new = {name: view[60:] for name, view in views.items()}
+    when = {"times": times[60:], "sequences": sequence[60:]}
+    joint = timed.predict(new, **when)
+    assert timed.score(new, y[60:], **when) == (joint == y[60:]).mean() >= 0.9
+    assert np.abs(timed.predict_proba(new, **when) - timed.predict_proba(new)).max() > 0.01
+    carried = Views(new, **when)
+    np.testing.assert_array_equal(timed.predict_proba(carried), timed.predict_proba(new, **when))
+    assert timed.score(carried, y[60:]) == timed.score(new, y[60:], **when)
+
+
+@pytest.mark.long
+def test_calibration_leaves_whole_sequences_out():
+    views, y, times, sequence = noisy_states()
+    model = small(calibration_folds=2).fit(views, y, times=times, sequences=sequence)
+    alone = {name: view[:20] for name, view in views.items()}
+    single = small(calibration_folds=2).fit(alone, y[:20], times=times[:20])
+    assert min(model.label_noise_, single.label_noise_) > 0
+
+
+def test_labels_of_named_samples_are_matched_by_name(fitted):
+    model, new, _ = fitted
+    views, y = blobs()
+    names = [f"s{i}" for i in range(60)]
+    frames = {name: pd.DataFrame(view[:60], names) for name, view in views.items()}
+    shuffled = pd.Series(y[:60], names).sample(frac=1.0, random_state=0)
+    again = small().fit(frames, shuffled)
+    np.testing.assert_allclose(again.predict_proba(new), model.predict_proba(new), atol=1e-8)

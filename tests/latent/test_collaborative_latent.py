@@ -10,23 +10,34 @@ from scipy.stats import multivariate_normal
 from manyviews.errors import OptionError
 from manyviews.kernels import RBF, Matern32, White
 from manyviews.latent import Collaborative, Temporal, make_sequences
+from manyviews.latent.path_kernels import kernels_of
 from manyviews.parameters import parameter
 
 Q = 2
 infer = eqx.filter_jit(lambda latent: (latent.infer(), latent.everything()))
 
 
-def world(rng, K, lengths=(5, 3), alpha=None, factorised=False):
+def world(rng, K, lengths=(5, 3), alpha=None, factorised=False, by_dimension=False):
+    """Of kernels that differ by view; ``by_dimension``, in the shared path and view 1, too."""
     code = np.repeat(np.arange(len(lengths)), lengths)
     inputs = rng.uniform(0, 4, (len(code), 1))
     shuffle = rng.permutation(len(code))
     alpha = rng.uniform(0.1, 0.9, (K, Q)) if alpha is None else alpha
     kernels = [RBF(1.0, 0.7), Matern32(1.0, 0.9), RBF(0.8, 2.0), White(1.0)][:K]
+    shared = Matern32(1.2, 1.5)
+    if by_dimension:
+        shared, kernels[0] = (shared, RBF(0.6, 0.4)), (kernels[0], White(1.4))
     return Collaborative(
-        make_sequences(inputs[shuffle], code[shuffle]), Matern32(1.2, 1.5), tuple(kernels),
+        make_sequences(inputs[shuffle], code[shuffle]), shared, tuple(kernels),
         rng.normal(size=(len(code), K * Q)), rng.uniform(0.1, 20.0, (len(code), K * Q)), alpha,
         rng.uniform(0.01, 0.2, K), factorised,
     )  # fmt: skip
+
+
+def of_dimension(kernel, q):
+    """The kernel of one dimension of a path."""
+    each = kernels_of(kernel)
+    return each[q] if len(each) > 1 else each[0]
 
 
 def joint_prior(latent, q):
@@ -34,12 +45,13 @@ def joint_prior(latent, q):
     K, N = latent.n_views, latent.target.raw.shape[0]
     code = np.asarray(latent.sequences.code)
     same = code[:, None] == code[None]
-    shared = np.asarray(latent.shared_kernel.gram(latent.sequences.inputs)) * same
+    inputs = latent.sequences.inputs
+    shared = np.asarray(of_dimension(latent.shared_kernel, q).gram(inputs)) * same
     alpha = np.broadcast_to(np.asarray(latent.alpha.value), (K, Q))[:, q]
     b = np.append(1.0 - alpha, 1.0)
     C = np.kron(np.outer(b, b), shared)
     for k, kernel in enumerate(latent.private_kernels):
-        A = alpha[k] ** 2 * np.asarray(kernel.gram(latent.sequences.inputs)) * same
+        A = alpha[k] ** 2 * np.asarray(of_dimension(kernel, q).gram(inputs)) * same
         A += (1 - alpha[k]) ** 2 * float(latent.spread.value[k]) * np.eye(N)
         C[k * N : (k + 1) * N, k * N : (k + 1) * N] += A
     return C
@@ -60,10 +72,10 @@ def gaussian_kl(mean, covariance, prior):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("K", [1, 3, 4])
+@pytest.mark.parametrize(("K", "by_dimension"), [(1, False), (3, False), (4, False), (2, True)])
 @pytest.mark.parametrize("lengths", [(5, 3), (1, 1, 1, 1)])
-def test_the_joint_posterior_is_the_textbook_one(rng, K, lengths):
-    latent = world(rng, K, lengths)
+def test_the_joint_posterior_is_the_textbook_one(rng, K, by_dimension, lengths):
+    latent = world(rng, K, lengths, by_dimension=by_dimension)
     (q, kl), everything = infer(latent)
     N, total = sum(lengths), 0.0
     for d in range(Q):
@@ -81,10 +93,10 @@ def test_the_joint_posterior_is_the_textbook_one(rng, K, lengths):
     assert float(kl) == pytest.approx(total, rel=1e-7)
 
 
-@pytest.mark.parametrize("K", [2, 3])
-def test_the_factorised_family_is_that_of_the_paper(rng, K):
+@pytest.mark.parametrize(("K", "by_dimension"), [(2, False), (3, False), (2, True)])
+def test_the_factorised_family_is_that_of_the_paper(rng, K, by_dimension):
     """[McGPDS23, eq. 9, 12, 13] and S_k = (A_k⁻¹ + Λ_k)⁻¹, with matrices inverted without shame."""
-    latent = world(rng, K, factorised=True)
+    latent = world(rng, K, factorised=True, by_dimension=by_dimension)
     (q, kl), everything = infer(latent)
     N, total = 8, 0.0
     for d in range(Q):
@@ -211,9 +223,31 @@ def test_added_rows_are_predictions(rng):
     np.testing.assert_allclose(nothing.variance, latent.prior(2).variance, rtol=1e-9)
 
 
+def test_a_kernel_given_for_every_dimension_is_one_for_all(rng):
+    latent = world(rng, 2)
+    twice = Collaborative(
+        latent.sequences, (latent.shared_kernel,) * Q,
+        tuple((kernel,) * Q for kernel in latent.private_kernels),
+        latent.target.value, latent.precision.value, latent.alpha.value, latent.spread.value,
+    )  # fmt: skip
+    for found, expected in zip(
+        jax.tree.leaves(infer(twice)), jax.tree.leaves(infer(latent)), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_the_prior_has_the_variances_of_each_dimension(rng):
+    latent = world(rng, 2, by_dimension=True)
+    alpha, spread = np.asarray(latent.alpha.value), np.asarray(latent.spread.value)[:, None]
+    expected = (1 - alpha) ** 2 * (np.array([1.2, 0.6]) + spread)
+    expected += alpha**2 * np.array([[1.0, 1.4], [1.0, 1.0]])
+    np.testing.assert_allclose(latent.prior(1).variance[0], expected.ravel())
+
+
 @pytest.mark.long
-def test_draws_have_the_moments_of_the_posterior(rng):
-    latent = world(rng, 2, (4, 2))
+@pytest.mark.parametrize("by_dimension", [False, True])
+def test_draws_have_the_moments_of_the_posterior(rng, by_dimension):
+    latent = world(rng, 2, (4, 2), by_dimension=by_dimension)
     (_, _), q = infer(latent)
     draws = np.asarray(eqx.filter_jit(lambda s: s.sample(jax.random.key(0), 4000))(latent))
     np.testing.assert_allclose(draws.mean(axis=0), q.mean, atol=0.08)
@@ -242,3 +276,5 @@ def test_bad_input_is_refused(rng):
         Collaborative(
             sequences, RBF(), (RBF(), RBF()), np.zeros((3, 4)), alpha=np.full((2, 3), 0.5)
         )
+    with pytest.raises(OptionError, match="one for each, is needed; got 3"):
+        Collaborative(sequences, RBF(), ((RBF(),) * 3, RBF()), np.zeros((3, 4)))

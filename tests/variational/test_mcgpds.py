@@ -10,6 +10,7 @@ import manyviews
 from manyviews import CGPDS, MRD, McGPDS, Search, Stage
 from manyviews.errors import OptionError
 from manyviews.inference.bound import evidence_bound
+from manyviews.kernels import RBF, Matern32, Matern52
 from manyviews.latent import Collaborative, StandardNormal, Temporal
 from manyviews.mappings import CollaborativeGP, CollapsedGP, make_outputs
 from manyviews.plot.subject import Subject
@@ -190,6 +191,43 @@ def test_ablations_are_options(options):
     assert np.isfinite(model.lower_bound_)
     if options.get("sharing") == "none":
         assert np.all(model.alpha_.to_numpy() > 0.999999)
+
+
+def test_dimensions_have_dynamics_of_their_own(tmp_path):
+    views, times, sequence = make_views("AB")
+    model = McGPDS(
+        2, n_local=0, shared_kernel=["rbf", "matern32"],
+        time_kernel={"A": ["matern32", Matern52(1.0, 0.3)]},
+        **{**OPTIONS, "search": Search(max_iter=3)},
+    ).fit(views, times=times, sequences=sequence)  # fmt: skip
+    latent = model.engine_.latent
+    assert [type(kernel) for kernel in latent.shared_kernel] == [RBF, Matern32]
+    assert [type(kernel) for kernel in latent.private_kernels[0]] == [Matern32, Matern52]
+    assert isinstance(latent.private_kernels[1], RBF)
+    assert model.following().shape == (2, 2)
+    model.save(tmp_path / "model.safetensors")
+    again = manyviews.load(tmp_path / "model.safetensors")
+    options = {"times": times[:3], "sequences": "new", "private": "conditional"}
+    new = {"A": views["A"][:3]}
+    np.testing.assert_array_equal(
+        again.predict(new, "B", **options), model.predict(new, "B", **options)
+    )
+    assert model.sample(3, random_state=0)["B"].shape == (3, 4)
+    assert model.forecast([3.1], "B", "one", n_samples=2, random_state=0).shape == (2, 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"time_kernel": {"B": ["rbf"]}}, "time_kernel of view 'B' lists 1 kernels, .* 2 dim"),
+        ({"shared_kernel": ["rbf"] * 3}, "shared_kernel lists 3 kernels"),
+        ({"time_kernel": [["rbf"], "rbf"]}, "time_kernel of view 'A' must list names"),
+    ],
+)
+def test_lists_of_kernels_have_one_for_each_dimension(options, words):
+    views, times, sequence = make_views("AB")
+    with pytest.raises(OptionError, match=words):
+        McGPDS(2, **OPTIONS, **options).fit(views, times=times, sequences=sequence)
 
 
 @pytest.mark.long

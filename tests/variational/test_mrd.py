@@ -419,6 +419,19 @@ def test_columns_as_views(data):
     assert np.mean((answer["w"] - table["w"][:5]) ** 2) < 0.3 * table["w"].var()
 
 
+def test_views_are_clustered_by_what_moves_them(model):
+    found = model.cluster_views(2)
+    assert list(found.index) == ["left", "right"]
+    assert sorted(found) == [0, 1]
+    table = pd.DataFrame({"a": [1.0, 1.0], "b": [0.0, 0.0]}, index=["right", "left"])
+    assert model.cluster_views(1, by=table).to_dict() == {"left": 0, "right": 0}
+    assert model.cluster_views(1, by="variance", groups=["both", "both"]).to_dict() == {"both": 0}
+    with pytest.raises(OptionError, match="by must be"):
+        model.cluster_views(2, by="noise")
+    with pytest.raises(OptionError, match="lacks the view 'left'"):
+        model.cluster_views(2, by=table.iloc[:1])
+
+
 def test_options_by_view(data):
     model = MRD(
         4, {"left": 12}, kernel={"right": "linear + bias"}, scaling={"left": "column"},

@@ -70,6 +70,7 @@ def test_positions_can_be_refined(files, fitted):
     [
         ({}, np.arange(N), "no times"),
         ({"split_columns": True}, None, "split_columns"),
+        ({"shared_inducing": True}, None, "shared_inducing"),
         ({"search": Search(checkpoint="x")}, None, "no checkpoint"),
     ],
 )

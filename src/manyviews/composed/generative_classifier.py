@@ -13,15 +13,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..data import check_values, numbers_only
+from ..data import Views, check_values, match_views
 from ..errors import ConstantColumnWarning, DataError, OptionError
 from ..inference.checkpoint import keeping_checkpoints
 from ..io import register_record, write
+from ..shells import ViewsModel
 from ..shells.fitted_model import MIN_SAMPLES
-from ..variational import BayesianGPLVM
+from ..variational import MRD, BayesianGPLVM
 from .density_powers import DensityPowers
+from .features import labels_of, one_table, several_views
+
+Rows = Float[np.ndarray, "N D"] | Views
+"""One table, or several views of the same samples; both are sliced by rows."""
 
 
 @register_record
@@ -30,13 +35,15 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
 
     With a Bayesian GP-LVM, log p(x | c) is F(Y_c, x) - F(Y_c), a difference of two bounds
     [BGPLVM16, eq. 36]. Densities identify rows that are unlike all classes, and rows may have
-    missing values.
+    missing values. Of several views the model of a class is an `MRD`, and p(x | c) is the joint
+    density of the views that a sample has.
 
     Parameters
     ----------
     estimator : estimator, optional
         A density model with ``fit(X)`` and ``score_samples(X)``; a clone is fitted to the rows of
-        each class. Default: ``BayesianGPLVM(signal_check="off")``.
+        each class. For several views, a model of them. Default:
+        ``BayesianGPLVM(signal_check="off")`` or, for several views, ``MRD(signal_check="off")``.
     priors : {"empirical", "uniform"}, array-like or dict, default="empirical"
         Class priors: shares of the training rows, equal ones, one number per class in the order
         of ``classes_``, or a number by class.
@@ -66,6 +73,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         The calibration: ``power`` and ``offset`` of every class.
     threshold_ : float
         Log density below which a row is rejected; minus infinity without ``reject_share``.
+    view_names_ : tuple of str
+        Names of the views; only if there are several.
 
     Examples
     --------
@@ -78,6 +87,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
     array([0, 1])
     >>> model.reject([[0.0, 9.0, 9.0, 0.0]])
     array([ True])
+
+    Several views, of which new samples may lack some:
+
+    >>> from manyviews.linear import ProbabilisticCCA
+    >>> views = {"sepal": X[:, :2], "petal": X[:, 2:]}
+    >>> model = GenerativeClassifier(ProbabilisticCCA(1)).fit(views, y)
+    >>> model.predict({"petal": X[[0, 60], 2:]})
+    array([0, 1])
     """
 
     def __init__(
@@ -96,61 +113,72 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Fit one model per class; NaN in ``X`` is missing."""
+        """Fit one model per class to a table, or to views as for `MRD`; NaN is missing.
+
+        Where views have row names, a Series of labels is matched by its index.
+        """
         if not 0.0 <= self.reject_share < 1.0:
             raise OptionError(f"reject_share must lie in [0, 1), got {self.reject_share!r}")
         if y is None:
             raise DataError("requires y to be passed, but the target y is None")
-        table = self._read(X, reset=True)
-        labels = column_or_1d(y, warn=True)
-        if len(labels) != len(table):
-            raise DataError(f"there are {len(table)} rows but {len(labels)} labels")
+        rows = self._read(X, reset=True)
+        labels = column_or_1d(labels_of(y, rows) if isinstance(rows, Views) else y, warn=True)
+        if len(labels) != len(rows):
+            raise DataError(f"there are {len(rows)} rows but {len(labels)} labels")
         check_classification_targets(labels)
         self.classes_, code = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise DataError("the labels hold 1 class: a classifier needs two or more")
         self.log_priors_ = np.log(self._class_priors(code))
         with keeping_checkpoints():
-            self._fit_and_calibrate(table, code)
+            self._fit_and_calibrate(rows, code)
         return self
 
-    def _fit_and_calibrate(self, table: Float[np.ndarray, "N D"], code: np.ndarray) -> None:
-        self.models_ = self._fit_models(table, code)
+    def _fit_and_calibrate(self, rows: Rows, code: np.ndarray) -> None:
+        self.models_ = self._fit_models(rows, code)
         self.powers_ = DensityPowers.none(len(self.classes_))
-        held_out = np.arange(len(table))
+        held_out = np.arange(len(rows))
         if self.calibration is not None:
-            held_out, densities = self._held_out(table, code)
+            held_out, densities = self._held_out(rows, code)
             self.powers_ = DensityPowers.fit(densities, code[held_out], self.log_priors_)
         elif self.reject_share > 0:
-            densities = self._score_models(self.models_, table)
+            densities = self._score_models(self.models_, rows)
         self.threshold_ = -np.inf
         if self.reject_share > 0:
             total = logsumexp(densities + self.log_priors_, axis=1)
             self.threshold_ = float(np.quantile(total, self.reject_share))
 
-    def _fit_models(self, table: Float[np.ndarray, "N D"], code: np.ndarray) -> list[Any]:
-        parts = [table[code == place] for place in range(len(self.classes_))]
-        for label, rows in zip(self.classes_, parts, strict=True):
-            if len(rows) < MIN_SAMPLES:
+    def _fit_models(self, rows: Rows, code: np.ndarray) -> list[Any]:
+        parts = [rows[code == place] for place in range(len(self.classes_))]
+        for label, part in zip(self.classes_, parts, strict=True):
+            if len(part) < MIN_SAMPLES:
                 raise DataError(
-                    f"class {np.asarray(label).item()!r} has {len(rows)} rows; a density needs "
+                    f"class {np.asarray(label).item()!r} has {len(part)} rows; a density needs "
                     f"{MIN_SAMPLES} or more"
                 )
         return Parallel(self.n_jobs)(
-            delayed(_fit_class)(self._new_model(len(rows)), rows) for rows in parts
+            delayed(_fit_class)(self._new_model(part), part, label)
+            for label, part in zip(self.classes_, parts, strict=True)
         )
 
-    def _new_model(self, n_rows: int) -> Any:
+    def _new_model(self, rows: Rows) -> Any:
+        several = isinstance(rows, Views)
         if self.estimator is None:
-            return BayesianGPLVM(signal_check="off")
+            return MRD(signal_check="off") if several else BayesianGPLVM(signal_check="off")
+        kind = type(self.estimator).__name__
         if not hasattr(self.estimator, "score_samples"):
+            raise OptionError(f"{kind} has no score_samples: it is no density model")
+        if several and not isinstance(self.estimator, ViewsModel):
             raise OptionError(
-                f"{type(self.estimator).__name__} has no score_samples: it is no density model"
+                f"{kind} takes one table, and there are several views: give a model of views as "
+                "estimator, such as MRD(), or one table"
             )
         model = clone(self.estimator)
         inducing = getattr(model, "n_inducing", None)
         if isinstance(inducing, int):  # a rare class has fewer rows than that
-            model.n_inducing = min(inducing, n_rows)
+            model.n_inducing = min(inducing, len(rows))
+        elif isinstance(inducing, dict):
+            model.n_inducing = {name: min(count, len(rows)) for name, count in inducing.items()}
         return model
 
     def _class_priors(self, code: np.ndarray) -> Float[np.ndarray, " C"]:
@@ -174,7 +202,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return values / values.sum()
 
     def _held_out(
-        self, table: Float[np.ndarray, "N D"], code: np.ndarray
+        self, rows: Rows, code: np.ndarray
     ) -> tuple[np.ndarray, Float[np.ndarray, "n C"]]:
         """Some rows, or all in folds, and their log densities under models without them."""
         asked = self.calibration
@@ -185,17 +213,15 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
             folds = StratifiedShuffleSplit(1, test_size=asked, random_state=0)
         else:
             raise OptionError(f"calibration must be a number of folds or a share, got {asked!r}")
-        rows, found = [], []
-        for kept, out in folds.split(table, code):
-            rows.append(out)
-            models = self._fit_models(table[kept], code[kept])
-            found.append(self._score_models(models, table[out]))
-        return np.concatenate(rows), np.concatenate(found)
+        held_out, found = [], []
+        for kept, out in folds.split(code, code):
+            held_out.append(out)
+            models = self._fit_models(rows[kept], code[kept])
+            found.append(self._score_models(models, rows[out]))
+        return np.concatenate(held_out), np.concatenate(found)
 
-    def _score_models(
-        self, models: list[Any], table: Float[np.ndarray, "N D"]
-    ) -> Float[np.ndarray, "N C"]:
-        scores = Parallel(self.n_jobs)(delayed(_score_class)(model, table) for model in models)
+    def _score_models(self, models: list[Any], rows: Rows) -> Float[np.ndarray, "N C"]:
+        scores = Parallel(self.n_jobs)(delayed(_score_class)(model, rows) for model in models)
         return np.stack(scores, axis=1)
 
     # ------------------------------------------------------------------ new rows
@@ -244,9 +270,19 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         write(path, self)
 
-    def _read(self, X: Any, reset: bool) -> Float[np.ndarray, "N D"]:
-        with numbers_only(X, "X"):
-            table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+    def _read(self, X: Any, reset: bool) -> Rows:
+        if reset:
+            for stale in ("view_names_", "columns_", "n_features_in_", "feature_names_in_"):
+                self.__dict__.pop(stale, None)
+            if several_views(X):
+                views = Views(X)
+                self.view_names_, self.columns_ = tuple(views), views.columns
+                return views
+        elif hasattr(self, "view_names_"):
+            return Views(match_views(X, self.view_names_, self.columns_))
+        elif several_views(X):
+            raise DataError("the classifier was fitted to one table: give one, not several views")
+        table = one_table(self, X, reset)
         rows = X.index if isinstance(X, pd.DataFrame) else None
         check_values(table, "X", getattr(self, "feature_names_in_", None), rows)
         return table
@@ -258,11 +294,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _fit_class(model: Any, rows: Float[np.ndarray, "n D"]) -> Any:
+def _fit_class(model: Any, rows: Rows, label: Any) -> Any:
     with warnings.catch_warnings():  # constant within a class is what tells it from others
         warnings.simplefilter("ignore", ConstantColumnWarning)
-        return model.fit(rows)
+        try:
+            return model.fit(rows)
+        except DataError as wrong:
+            raise DataError(f"class {np.asarray(label).item()!r}: {wrong}") from wrong
 
 
-def _score_class(model: Any, table: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " N"]:
-    return model.score_samples(table)
+def _score_class(model: Any, rows: Rows) -> Float[np.ndarray, " N"]:
+    return model.score_samples(rows)

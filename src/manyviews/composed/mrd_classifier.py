@@ -1,24 +1,24 @@
 """Classification with MRD: the labels are one more view [MRD21, §5.4]."""
 
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scipy.sparse import issparse
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..data import as_views, is_mudata, numbers_only
+from ..data import Views
 from ..errors import DataError, OptionError
 from ..fitted.cross_view import TREATMENTS
 from ..inference.checkpoint import keeping_checkpoints
 from ..io import register_record, write
-from ..shells.views import Modes
+from ..shells.views import Modes, carried
 from ..variational import MRD
+from .features import labels_of, one_table, several_views
+from .label_folds import label_folds
 
 LABELS = "labels"
 LABEL_NOISE_FLOOR = 0.01  # of the codes' variance; without one, exact labels outweigh all else
@@ -32,7 +32,8 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
     column per class [MRD21, §5.4]. For new samples that view is predicted from the others: with
     moments m and v of its columns, p(class) ∝ Π_c N(code_c; m_c, v_c + τ²), mixed over the modes
     of q(x*). With several labels per sample every column is decided separately. Samples whose
-    label is NaN take part in the fit without a label.
+    label is NaN take part in the fit without a label. With time stamps the latent points move
+    along sequences, and labels of neighbours in time inform each other.
 
     Exact labels have no noise, and their predictions would be too certain; τ² is added to their
     variance. By default an output that equals its code gets odds of n+1 to 1 from n labels (rule
@@ -49,7 +50,8 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
     n_modes : int, default=3
         Optima of the latent position that probabilities are averaged over.
     calibration_folds : int, default=0
-        Folds for the calibration, each of which costs another fit. Zero uses the rule above.
+        Folds for the calibration, each of which costs another fit. Zero uses the rule above. With
+        time stamps, whole sequences are left out (stretches of it, if there is but one).
 
     Attributes
     ----------
@@ -84,64 +86,81 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         self.n_modes = n_modes
         self.calibration_folds = calibration_folds
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, times: Any = None, sequences: Any = None) -> Self:
         """Fit to features (views as for `MRD`, or one table) and labels.
 
         ``y`` holds one class per sample, or a 0/1 matrix of labels. Samples whose label is NaN (or
-        None, in ``y`` of objects) inform the structure of the features only.
+        None, in ``y`` of objects) inform the structure of the features only. Where views have row
+        names, a Series of labels is matched by its index. For ``times`` and ``sequences`` see
+        `MRD.fit`.
         """
         if self.private not in TREATMENTS:
             raise OptionError(f"private must be one of {TREATMENTS}, got {self.private!r}")
-        views = as_views(self._read(X, reset=True))
-        if LABELS in views.names:
+        times, sequences = carried(X, times, sequences)
+        views = Views(self._read(X, reset=True), times=times, sequences=sequences)
+        if LABELS in views:
             raise DataError(f"no feature view may be called {LABELS!r}")
-        codes = self._encode(y, len(views.samples))
-        frames = {
-            name: pd.DataFrame(table, index=views.samples, columns=columns)
-            for name, table, columns in zip(views.names, views.tables, views.columns, strict=True)
-        }
+        codes = self._encode(labels_of(y, views) if several_views(X) else y, len(views))
         with keeping_checkpoints():
-            self.model_ = self._fit_model(frames, codes)
+            self.model_ = self._fit_model(views, codes)
             labelled = int((~np.isnan(codes)).any(axis=1).sum())
             self.label_noise_ = (2.0 if self.multilabel_ else 4.0) / np.log(labelled + 1.0)
             if self.calibration_folds:
-                self.label_noise_ = self._calibrate(frames, codes)
+                self.label_noise_ = self._calibrate(views, codes)
         return self
 
-    def _fit_model(
-        self, frames: dict[str, pd.DataFrame], codes: Float[np.ndarray, "N C"], fold: bool = False
-    ) -> MRD:
+    def _fit_model(self, views: Views, codes: Float[np.ndarray, "N C"], fold: bool = False) -> MRD:
         model = MRD() if self.estimator is None else clone(self.estimator)
-        samples = next(iter(frames.values())).index
         if fold and isinstance(model.n_inducing, int):
-            model.n_inducing = min(model.n_inducing, len(samples))
+            model.n_inducing = min(model.n_inducing, len(views))
         floors = model.noise_floor
-        floors = floors if isinstance(floors, dict) else dict.fromkeys(frames, floors)
+        floors = floors if isinstance(floors, dict) else dict.fromkeys(views, floors)
         model.noise_floor = {LABELS: LABEL_NOISE_FLOOR, **floors}
         model.residual_link = False  # codes of labels are no measurements: no line leads to them
-        labels = pd.DataFrame(codes, index=samples, columns=[str(c) for c in self.classes_])
-        return model.fit({**frames, LABELS: labels})
+        frames = {
+            name: pd.DataFrame(views.array(name), index=views.samples, columns=columns)
+            for name, columns in zip(views, views.columns, strict=True)
+        }
+        labels = pd.DataFrame(codes, index=views.samples, columns=[str(c) for c in self.classes_])
+        return model.fit({**frames, LABELS: labels}, times=views.times, sequences=views.sequences)
 
-    def predict_proba(self, X: Any) -> Any:
-        """Probability of every class (columns as in ``classes_``), or of every label."""
+    def predict_proba(self, X: Any, *, times: Any = None, sequences: Any = None) -> Any:
+        """Probability of every class (columns as in ``classes_``), or of every label.
+
+        For ``times`` and ``sequences`` see `BayesianGPLVM.transform`; without them, samples are
+        taken one by one.
+        """
         check_is_fitted(self)
-        modes = self._modes(self.model_, self._read(X, reset=False))
+        times, sequences = carried(X, times, sequences)
+        modes = self._modes(self.model_, self._read(X, reset=False), times, sequences)
         return self._chances(modes, self.label_noise_)
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, times: Any = None, sequences: Any = None) -> np.ndarray:
         """The most probable class of each sample, or all labels with a probability above ½."""
-        chances = self.predict_proba(X)
+        chances = self.predict_proba(X, times=times, sequences=sequences)
         if self.multilabel_:
             return (chances > 0.5).astype(int)
         return self.classes_[np.argmax(chances, axis=1)]
+
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, times: Any = None, sequences: Any = None
+    ) -> float:
+        """Accuracy: the share of samples whose class (or whose every label) is right."""
+        from sklearn.metrics import accuracy_score  # slow to import
+
+        found = self.predict(X, times=times, sequences=sequences)
+        return float(accuracy_score(y, found, sample_weight=sample_weight))
 
     def save(self, path: Any) -> None:
         """Write the fitted classifier to one file; see `manyviews.load`."""
         check_is_fitted(self)
         write(path, self)
 
-    def _modes(self, model: MRD, views: Any) -> Modes:
-        return model.predict_modes(views, LABELS, n_modes=self.n_modes, private=self.private)
+    def _modes(self, model: MRD, views: Any, times: Any, sequences: Any) -> Modes:
+        return model.predict_modes(
+            views, LABELS, times=times, sequences=sequences, n_modes=self.n_modes,
+            private=self.private,
+        )  # fmt: skip
 
     def _chances(self, modes: Modes, noise: float) -> Float[np.ndarray, "N C"]:
         variances = modes.stds**2 + noise
@@ -154,19 +173,16 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         mixed = np.einsum("ns,nsc->nc", modes.weights, chances)
         return np.clip(mixed, 0.0, 1.0)  # rounding can go beyond
 
-    def _calibrate(self, frames: dict[str, pd.DataFrame], codes: Float[np.ndarray, "N C"]) -> float:
+    def _calibrate(self, views: Views, codes: Float[np.ndarray, "N C"]) -> float:
         """The label noise of the best log loss on samples that the model has not seen."""
-        known = np.flatnonzero(~np.isnan(codes).any(axis=1))
-        n_folds = min(self.calibration_folds, len(known))
-        rng = np.random.default_rng(0)
-        order = known[np.lexsort((rng.random(len(known)), *codes[known].T))]  # class by class
+        when = self.model_.when_
         found: list[tuple[Modes, Float[np.ndarray, "n C"]]] = []
-        for out in (order[f::n_folds] for f in range(n_folds)):
+        for out, sequence in label_folds(codes, self.calibration_folds, when):
             kept = np.setdiff1d(np.arange(len(codes)), out)
-            features = {name: view.iloc[kept] for name, view in frames.items()}
-            model = self._fit_model(features, codes[kept], fold=True)
-            modes = self._modes(model, {n: v.iloc[out] for n, v in frames.items()})
-            found.append((modes, codes[out]))
+            model = self._fit_model(views[kept], codes[kept], fold=True)
+            new = views[out]
+            sequences = new.sequences if sequence is None else sequence
+            found.append((self._modes(model, new, new.times, sequences), codes[out]))
 
         def loss(log_noise: float) -> float:
             total = 0.0
@@ -176,19 +192,16 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
                 total -= float(hit.sum())
                 if self.multilabel_:
                     total -= float((np.log1p(-chances) * (code < 0)).sum())
-            return total / len(known)
+            return total
 
         grid = np.linspace(np.log(0.01), np.log(10.0), 40)
         return float(np.exp(grid[int(np.argmin([loss(g) for g in grid]))]))
 
     def _read(self, X: Any, reset: bool) -> Any:
         """Views as they are; a single table through scikit-learn's checks."""
-        tables = isinstance(X, list | tuple) and np.ndim(X[0]) == 2
-        named = isinstance(X, Mapping) and not issparse(X)
-        if tables or named or is_mudata(X):
+        if several_views(X):
             return X
-        with numbers_only(X, "X"):
-            table = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        table = one_table(self, X, reset)
         return {"X": pd.DataFrame(table, index=X.index) if isinstance(X, pd.DataFrame) else table}
 
     def _encode(self, y: Any, n_samples: int) -> Float[np.ndarray, "N C"]:

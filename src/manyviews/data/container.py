@@ -66,6 +66,11 @@ class Views(Mapping[str, Any]):
         return self._aligned.samples
 
     @property
+    def labelled(self) -> bool:
+        """Whether rows came with names."""
+        return self._aligned.labelled
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Samples, and columns of all views together."""
         return len(self), sum(table.shape[1] for table in self._aligned.tables)

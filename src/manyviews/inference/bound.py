@@ -18,6 +18,10 @@ class Model(eqx.Module):
     latent: LatentSpace
     views: tuple[Mapping, ...]
 
+    def whole(self) -> "Model":
+        """The model with all that its views have in common in its places."""
+        return self
+
 
 class Bound(NamedTuple):
     """F = Σ_k ⟨log p(Y_k | X)⟩ - KL(q(X) ‖ p(X)), with its parts [BGPLVM16, eq. 18]."""
@@ -31,6 +35,7 @@ class Bound(NamedTuple):
 
 def evidence_bound(model: Model, outputs: tuple[Outputs, ...]) -> Bound:
     """Evaluate the bound of a model on the outputs of its views."""
+    model = model.whole()
     q, kl = model.latent.infer()
     parts = [model.latent.dimensions(k) for k in range(len(model.views))]
     seen = [None if part == slice(None) else q[..., part] for part in parts]
@@ -49,6 +54,7 @@ def evidence_bound(model: Model, outputs: tuple[Outputs, ...]) -> Bound:
 
 def dimension_weights(model: Model) -> Float[np.ndarray, "K Q"]:
     """How strongly each latent dimension moves each view; zero where a view does not see it."""
+    model = model.whole()
     own = [np.array(view.relevance()) for view in model.views]
     parts = [model.latent.dimensions(k) for k in range(len(own))]
     n_dimensions = max(part.stop or len(w) for part, w in zip(parts, own, strict=True))

@@ -122,6 +122,7 @@ def fit_model(
 
 
 def _conditioned(model: Model, outputs: tuple[Outputs, ...], info: FitInfo) -> Fit:
+    model = model.whole()
     q = marginals(model.latent)
     seen = [q[..., model.latent.dimensions(k)] for k in range(len(outputs))]
     info.expectation_error = max(map(_expectation_error, model.views, seen))

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from ..errors import OptionError
 from ..kernels import Kernel, White
+from ..latent.path_kernels import PathKernel
 from ..parameters import fix
 from .initial_dynamics import TimeKernel, initial_time_kernels
 from .initialise import canonical_scores, compact_view, initial_means, joint_means
@@ -73,10 +74,27 @@ def path_kernel(
     means: Float[np.ndarray, "N Q"],
     inputs: Float[np.ndarray, "N P"],
     code: Int[np.ndarray, " N"],
+) -> PathKernel:
+    """The prior kernel of one path, or of each of its dimensions.
+
+    ``"white"`` is the standard normal prior of a GP-LVM.
+    """
+    if isinstance(kernel, str | Kernel):
+        return _one_kernel(kernel, means, inputs, code)
+    if len(kernel) != means.shape[1]:
+        raise OptionError(
+            f"a list of kernels has one for each of the {means.shape[1]} dimensions of a path, got "
+            f"{len(kernel)}"
+        )
+    return tuple(_one_kernel(one, means[:, [q]], inputs, code) for q, one in enumerate(kernel))
+
+
+def _one_kernel(
+    kernel: str | Kernel,
+    means: Float[np.ndarray, "N Q"],
+    inputs: Float[np.ndarray, "N P"],
+    code: Int[np.ndarray, " N"],
 ) -> Kernel:
-    """The prior kernel of one path; ``"white"`` is the standard normal prior of a GP-LVM."""
-    if not isinstance(kernel, str | Kernel):
-        raise OptionError("a collaborative path has one kernel for all its dimensions")
     alone = len(np.unique(code)) == len(code)
     if (isinstance(kernel, str) and kernel == "white") or (
         alone and not isinstance(kernel, Kernel)

@@ -89,7 +89,7 @@ def sampled_negative_bound(
 
     Each view's evidence comes from ``n_outputs`` of its D outputs, times D over their number.
     """
-    model, outputs = context.model(free), context.outputs
+    model, outputs = context.model(free).whole(), context.outputs
     views, data, scales = list(model.views), list(outputs), [1.0] * len(outputs)
     for place, view in enumerate(model.views):
         if view.n_samplable() > n_outputs:

@@ -152,6 +152,7 @@ def inducing(model: Model) -> dict[int, Inducing]:
 
 def _estimate(model: Model, given: dict[int, Inducing], batch: Batch) -> Float[Array, ""]:
     """The bound with other moments of q(U), but for what these add to its KL."""
+    model = model.whole()
     q, kl = model.latent.infer()
     total = -kl
     for place, (view, o) in enumerate(zip(model.views, batch.outputs, strict=True)):
@@ -189,7 +190,7 @@ def _step(now: Progress, batch: Batch, batches: Batches) -> tuple[Model, Any, Ar
         views[place] = eqx.tree_at(
             lambda v: (v.mean.raw, v.root.raw), new, (found.mean.raw, found.root.raw)
         )
-    return Model(moved.latent, tuple(views)), state, -value
+    return eqx.tree_at(lambda m: m.views, moved, tuple(views)), state, -value
 
 
 def _seen(model: Model, place: int, q: Gaussian, o: Outputs, rows: Int[Array, " B"]) -> Gaussian:

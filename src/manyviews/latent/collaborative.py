@@ -8,12 +8,12 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from ..errors import OptionError
 from ..expectations import Gaussian
-from ..kernels import Kernel
 from ..linalg import map_factorising, safe_cholesky
 from ..parameters import Parameter, parameter, positive
 from .base import Inferred
 from .dense import Smoothed, smooth_path
 from .factorised import factorised_path, factorised_shared
+from .path_kernels import PathKernel, diagonals, grams, map_dimensions, over_inputs
 from .paths import Paths
 from .sequences import Sequences
 from .singletons import smooth_singletons
@@ -38,7 +38,7 @@ class Collaborative(Paths):
     Parameters
     ----------
     shared_kernel, private_kernels
-        κ_s, and κ_k for every view.
+        κ_s, and κ_k for every view; a tuple has one for every dimension of a path.
     target, precision
         The sites, rows x (views x dimensions), the dimensions of a view side by side.
     alpha
@@ -51,8 +51,8 @@ class Collaborative(Paths):
     """
 
     sequences: Sequences
-    shared_kernel: Kernel
-    private_kernels: tuple[Kernel, ...]
+    shared_kernel: PathKernel
+    private_kernels: tuple[PathKernel, ...]
     alpha: Parameter
     spread: Parameter
     target: Parameter
@@ -63,8 +63,8 @@ class Collaborative(Paths):
     def __init__(
         self,
         sequences: Sequences,
-        shared_kernel: Kernel,
-        private_kernels: tuple[Kernel, ...],
+        shared_kernel: PathKernel,
+        private_kernels: tuple[PathKernel, ...],
         target: ArrayLike,
         precision: ArrayLike = 1.0,
         alpha: ArrayLike = 0.5,
@@ -87,10 +87,10 @@ class Collaborative(Paths):
             alpha = jnp.broadcast_to(alpha, (K,))[:, None]
         if alpha.shape not in {(K, 1), (K, n_columns // K)}:
             raise OptionError(f"alpha must be given by view, or by view and dimension; got {alpha}")
-        inputs = sequences.inputs.shape[1]
+        size = (sequences.inputs.shape[1], n_columns // K)
         self.sequences = sequences
-        self.shared_kernel = shared_kernel.with_dimensions(inputs)
-        self.private_kernels = tuple(kernel.with_dimensions(inputs) for kernel in private_kernels)
+        self.shared_kernel = over_inputs(shared_kernel, *size)
+        self.private_kernels = tuple(over_inputs(kernel, *size) for kernel in private_kernels)
         self.alpha = parameter(alpha, "unit")
         self.spread = positive(jnp.broadcast_to(jnp.asarray(spread, jnp.float64), (K,)))
         self.target = parameter(target)
@@ -141,12 +141,20 @@ class Collaborative(Paths):
 
     def prior(self, n_points: int) -> Gaussian:
         """Marginal variances of the views' points, averaged over the training inputs."""
-        inputs = self.sequences.inputs
-        shared = jnp.mean(self.shared_kernel.diagonal(inputs))
-        own = jnp.stack([jnp.mean(k.diagonal(inputs)) for k in self.private_kernels])
+        shared, own = self.prior_variances()
         total = (self._sharing() ** 2) * shared + self._private(own)  # views x dimensions
         variance = jnp.broadcast_to(total.ravel(), (n_points, total.size))
         return Gaussian(jnp.zeros_like(variance), variance)
+
+    def prior_variances(self) -> tuple[Float[Array, " Q"], Float[Array, "K Q"]]:
+        """Those of κ_s and of every κ_k by dimension, averaged over the training inputs."""
+        shared, *own = [
+            jnp.broadcast_to(
+                diagonals(kernel, self.sequences.inputs).mean(axis=0), self.n_dimensions
+            )
+            for kernel in (self.shared_kernel, *self.private_kernels)
+        ]
+        return shared, jnp.stack(own)
 
     def everything(self) -> Gaussian:
         """Q of all views' paths, and of the shared one after them."""
@@ -160,10 +168,19 @@ class Collaborative(Paths):
         """1 - α by view and dimension."""
         return jnp.broadcast_to(1.0 - self.alpha.value, (self.n_views, self.n_dimensions))
 
-    def _private(self, own: Float[Array, " K"]) -> Float[Array, "K Q"]:
+    def _private(self, own: Float[Array, "*n K L"]) -> Float[Array, "*n K Q"]:
         """Variances of A_k, given those of κ_k."""
         b = self._sharing()
-        return (1.0 - b) ** 2 * own[:, None] + b**2 * self.spread.value[:, None]
+        return (1.0 - b) ** 2 * own + b**2 * self.spread.value[:, None]
+
+    def _grams(
+        self, x: Float[Array, "T P"]
+    ) -> tuple[Float[Array, "L T T"], Float[Array, "L K T T"]]:
+        """κ_s and all κ_k at the inputs of a sequence, by dimension if any of them is."""
+        shared, *own = (grams(kernel, x) for kernel in (self.shared_kernel, *self.private_kernels))
+        shape = (max(map(len, (shared, *own))), len(x), len(x))
+        each = [jnp.broadcast_to(gram, shape) for gram in own]
+        return jnp.broadcast_to(shared, shape), jnp.stack(each, axis=1)
 
     def _smooth_all(self, target: Float[Array, "N C"], shared: bool) -> Smoothed:
         """Sequence by sequence; with ``shared`` x^s follows the views as one that has no sites."""
@@ -187,11 +204,10 @@ class Collaborative(Paths):
             def one_sequence(rows: Array) -> tuple[Array, Array, Array]:
                 inputs, m, lam = (a[rows] for a in padded)
                 T = len(rows)
-                gram = self.shared_kernel.gram(inputs)
-                own = jnp.stack([kernel.gram(inputs) for kernel in self.private_kernels])
 
-                def one_dimension(column: tuple[Array, Array, Array]) -> tuple[Array, ...]:
-                    b, m, lam = column
+                def one_dimension(
+                    gram: Array, own: Array, b: Array, m: Array, lam: Array
+                ) -> tuple[Array, ...]:
                     A = private_covariances(own, b, self.spread.value)
                     if self.factorised:
                         if shared:
@@ -201,7 +217,8 @@ class Collaborative(Paths):
 
                 stacked = [a.reshape(T, blocks, Q).transpose(2, 1, 0).reshape(Q, -1)
                            for a in (m, lam)]  # fmt: skip
-                found = jax.lax.map(one_dimension, (self._sharing().T, *stacked))
+                columns = (self._sharing().T, *stacked)
+                found = map_dimensions(one_dimension, *self._grams(inputs), columns)
                 back = [
                     a.reshape(Q, blocks, T).transpose(2, 1, 0).reshape(T, blocks * Q) for a in found
                 ]
@@ -215,11 +232,12 @@ class Collaborative(Paths):
     def _singletons(self, inputs: Array, m: Array, lam: Array, blocks: int) -> list[Array]:
         """Sequences of one row: every dimension is a number per view."""
         K, Q = self.n_views, self.n_dimensions
-        own = jnp.stack([kernel.diagonal(inputs) for kernel in self.private_kernels], axis=1)
-        b = self._sharing()
-        A = (1.0 - b) ** 2 * own[:, :, None] + b**2 * self.spread.value[:, None]
+        shape = (len(inputs), Q)
+        own = [jnp.broadcast_to(diagonals(k, inputs), shape) for k in self.private_kernels]
+        A = self._private(jnp.stack(own, axis=1))
         sites = [a.reshape(-1, blocks, Q)[:, :K] for a in (m, lam)]
-        found = smooth_singletons(self.shared_kernel.diagonal(inputs)[:, None], A, b, *sites)
+        shared = diagonals(self.shared_kernel, inputs)
+        found = smooth_singletons(shared, A, self._sharing(), *sites)
         return [a[:, :blocks].reshape(-1, blocks * Q) for a in found]
 
     def sample(self, key: PRNGKeyArray, n_paths: int) -> Float[Array, "S N C"]:
@@ -242,21 +260,19 @@ class Collaborative(Paths):
 
             def one_sequence(rows: Array) -> Array:
                 x, z = inputs[rows], draws[:, rows]
-                shared = safe_cholesky(self.shared_kernel.gram(x), 1e-10)[0]
-                path = jnp.einsum("tu,suq->stq", shared, z[:, :, K])
-                own = jnp.stack([kernel.gram(x) for kernel in self.private_kernels])
+                gram, own = self._grams(x)
+                root = jax.lax.map(lambda k: safe_cholesky(k, 1e-10)[0], gram)
 
-                def one_dimension(column: tuple[Array, Array, Array]) -> Array:
-                    b, path, z = column  # K; paths x rows; paths x rows x K
+                def one_dimension(root: Array, own: Array, b: Array, z: Array) -> Array:
+                    path = z[:, :, K] @ root.T  # paths x rows
                     A = private_covariances(own, b, self.spread.value)
                     roots = jax.lax.map(lambda a: safe_cholesky(a, 1e-10)[0], A)
-                    return b * path[:, :, None] + jnp.einsum("ktu,suk->stk", roots, z)
+                    views = b * path[:, :, None] + jnp.einsum("ktu,suk->stk", roots, z[:, :, :K])
+                    return jnp.concatenate([views, path[:, :, None]], axis=2)
 
-                columns = (self._sharing().T, jnp.moveaxis(path, 2, 0),
-                           jnp.moveaxis(z[:, :, :K], 3, 0))  # fmt: skip
-                found = jax.lax.map(one_dimension, columns)  # Q x paths x rows x K
-                views = jnp.transpose(found, (2, 1, 3, 0)).reshape(len(rows), n_paths, K * Q)
-                return jnp.concatenate([views, jnp.swapaxes(path, 0, 1)], axis=2)
+                columns = (self._sharing().T, jnp.moveaxis(z, 3, 0))
+                found = map_dimensions(one_dimension, root, own, columns)  # Q x paths x rows x K+1
+                return jnp.transpose(found, (2, 1, 3, 0)).reshape(len(rows), n_paths, (K + 1) * Q)
 
             paths = map_factorising(one_sequence, batch, 1)
             parts.append(paths.reshape(-1, n_paths, (K + 1) * Q))

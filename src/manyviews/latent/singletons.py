@@ -5,7 +5,7 @@ from jaxtyping import Array, Float
 
 
 def smooth_singletons(
-    shared: Float[Array, "n 1"],
+    shared: Float[Array, "n _"],
     A: Float[Array, "n K Q"],
     b: Float[Array, "K Q"],
     target: Float[Array, "n K Q"],

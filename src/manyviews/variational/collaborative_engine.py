@@ -92,18 +92,18 @@ class CollaborativeEngine(VariationalEngine):
         alpha = np.broadcast_to(np.asarray(self.latent.alpha.value), (n_views, Q))
         shared, own, spread = self.prior_variances()
         follow = np.concatenate([np.diag(1.0 - a) for a in (*alpha, np.zeros(Q))])
-        apart = alpha**2 * own[:, None] + (1.0 - alpha) ** 2 * spread[:, None]
-        covariance = shared * follow @ follow.T
+        apart = alpha**2 * own + (1.0 - alpha) ** 2 * spread[:, None]
+        covariance = (follow * shared) @ follow.T
         covariance += np.diag(np.concatenate([apart.ravel(), np.zeros(Q)]))
         mean = np.zeros((n_rows, len(covariance)))
         return Positions(mean, covariance[None], np.zeros(n_rows, int))
 
-    def prior_variances(self) -> tuple[float, np.ndarray, np.ndarray]:
+    def prior_variances(
+        self,
+    ) -> tuple[Float[np.ndarray, " Q"], Float[np.ndarray, "K Q"], Float[np.ndarray, " K"]]:
         """Of the shared path, of the views' own dynamics, and the spread around the shared path."""
-        inputs = self.latent.sequences.inputs
-        own = np.array([float(k.diagonal(inputs).mean()) for k in self.latent.private_kernels])
-        shared = float(self.latent.shared_kernel.diagonal(inputs).mean())
-        return shared, own, np.asarray(self.latent.spread.value)
+        shared, own = self.latent.prior_variances()
+        return np.asarray(shared), np.asarray(own), np.asarray(self.latent.spread.value)
 
     def _when(self, rows: Tables, when: When | None) -> When:
         """Rows without time stamps: each is a sequence of its own, after the trained ones."""

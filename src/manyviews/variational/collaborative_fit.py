@@ -13,6 +13,7 @@ from ..inference.initial_dynamics import TimeKernel
 from ..inference.search import Stage
 from ..kernels import White
 from ..latent import Collaborative, make_sequences
+from ..latent.path_kernels import kernels_of
 from ..parameters import fix, with_positive_transform
 from .collaborative_engine import CollaborativeEngine
 from .fit import INITIAL_PRECISION, FitOptions, fit_from, starting_mapping
@@ -88,7 +89,8 @@ def starting_collaboration(
     shape = (len(data), options.n_components if by_dimension else 1)
     alone, given = collaboration.sharing == "none", collaboration.alpha
     first = APART if alone else TIED_ALPHA if is_tied(options.init) else INITIAL_ALPHA
-    unordered = any(isinstance(kernel, White) for kernel in private)  # ε would say the same as α
+    # ε would say the same as α
+    unordered = any(isinstance(one, White) for kernel in private for one in kernels_of(kernel))
     latent = Collaborative(
         make_sequences(inputs, code),
         path_kernel(collaboration.shared_kernel, shared, inputs, code),

@@ -17,6 +17,7 @@ from ..inference.initial_mapping import INITIAL_SIGNAL_TO_NOISE, initial_mapping
 from ..inference.initial_stochastic import initial_stochastic
 from ..inference.initialise import joint_means, residual_share
 from ..inference.search import Stage, default_stages
+from ..inference.shared_inducing import with_shared_inducing
 from ..kernels import Kernel
 from ..latent import LatentSpace, StandardNormal, Temporal, make_sequences
 from ..likelihoods import Likelihood
@@ -47,6 +48,8 @@ class FitOptions:
     n_local: tuple[int, ...] = ()
     likelihoods: tuple[Likelihood | None, ...] = ()
     """Of each view; None is Gaussian noise with the inducing variables integrated out."""
+    shared_inducing: bool = False
+    """Whether all views have one set of inducing inputs."""
 
     def local_counts(self, n_views: int) -> tuple[int, ...]:
         """Local processes of each view; none unless asked for."""
@@ -114,11 +117,19 @@ def starting_model(
         isinstance(options.init, str) and options.init == "random"
     ):
         means = means + 0.3 * rng.standard_normal(means.shape)
+
+    def draws() -> np.random.Generator:
+        """Those of the next view: the same for all, if all are to have the same inducing inputs."""
+        return np.random.default_rng([plan.seed, restart, 1]) if options.shared_inducing else rng
+
     views = tuple(
-        starting_mapping(view, Y, means, options, rng, None if shares is None else shares[view])
+        starting_mapping(view, Y, means, options, draws(), None if shares is None else shares[view])
         for view, Y in enumerate(data)
     )
-    return with_positive_transform(Model(latent_space(means, options), views), plan.search.positive)
+    model = Model(latent_space(means, options), views)
+    if options.shared_inducing:
+        model = with_shared_inducing(model)
+    return with_positive_transform(model, plan.search.positive)
 
 
 def starting_means(

@@ -46,11 +46,12 @@ class McGPDS(ViewsModel):
         Number J of local processes. Zero gives one plain Gaussian process per view.
     kernel : str, Kernel or dict by view, default="rbf"
         Kernel of the mappings; ``"linear"`` is the linear map of the ablation in [McGPDS23].
-    time_kernel : str, Kernel or dict by view, default="auto"
-        Kernel κ_k of the views' own dynamics. ``"white"`` makes points of different times
-        independent (the GP-LVM prior of the ablation in [McGPDS23]).
-    shared_kernel : str or Kernel, default="auto"
-        Kernel κ_s of the shared path.
+    time_kernel : str, Kernel, list of them or dict by view, default="auto"
+        Kernel κ_k of the views' own dynamics: one for all dimensions of a path, or a list with one
+        each. ``"white"`` makes points of different times independent (the GP-LVM prior of the
+        ablation in [McGPDS23]).
+    shared_kernel : str, Kernel or list of them, default="auto"
+        Kernel κ_s of the shared path, or one for each of its dimensions.
     sharing : {"view", "dimension", "none"}, default="view"
         One α for each view [McGPDS23]; one for each of its dimensions, so that some may be shared
         and others private; or α = 1, independent models.
@@ -106,8 +107,8 @@ class McGPDS(ViewsModel):
 
     _options = {
         **VIEWS,
-        "time_kernel": (instance_of(str, Kernel), BY_VIEW),
-        "shared_kernel": (instance_of(str, Kernel),),
+        "time_kernel": (instance_of(str, Kernel, list, tuple), BY_VIEW),
+        "shared_kernel": (instance_of(str, Kernel, list, tuple),),
         "sharing": (one_of("view", "dimension", "none"),),
         "alpha": (number(0, 1, "neither"), NONE),
         "fit_power": (number(0, 1, "right"),),
@@ -184,6 +185,9 @@ class McGPDS(ViewsModel):
             stages=collaborative_stages(search.max_iter, self.outputs_per_step),
         )
         private = tuple(self._by_view(self.time_kernel, "time_kernel", "auto"))
+        check_kernels(self.shared_kernel, "shared_kernel", options.n_components)
+        for name, kernel in zip(self.view_names_, private, strict=True):
+            check_kernels(kernel, f"time_kernel of view {name!r}", options.n_components)
         if self.sharing == "none" and self.alpha is not None:
             raise OptionError("with sharing='none' the weights are one: leave alpha out")
         collaboration = Collaboration(
@@ -247,4 +251,17 @@ class McGPDS(ViewsModel):
         n_starts = (self.search or Search()).n_starts
         return pd.Series(
             self.engine_.compare(question, powers, n_starts, flow_weight, self.private_losses_)
+        )
+
+
+def check_kernels(kernel: TimeKernel, option: str, n_dimensions: int) -> None:
+    """Refuse lists of kernels that have not one for every dimension of a path."""
+    if isinstance(kernel, str | Kernel):
+        return
+    if not all(isinstance(one, str | Kernel) for one in kernel):
+        raise OptionError(f"{option} must list names of kernels, or kernels: got {kernel!r}")
+    if len(kernel) != n_dimensions:
+        raise OptionError(
+            f"{option} lists {len(kernel)} kernels, and a path has {n_dimensions} dimensions: give "
+            "one for all, or one for each"
         )

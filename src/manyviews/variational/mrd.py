@@ -9,11 +9,13 @@ import pandas as pd
 from jaxtyping import Float
 from scipy.stats import norm
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ..data import Aligned, StoredViews
 from ..errors import OptionError
 from ..fitted import Positions
 from ..fitted.adjustment import Adjustment
+from ..fitted.view_clusters import cluster_rows
 from ..inference.diagnostics import check_signal
 from ..inference.initial_dynamics import TimeKernel
 from ..inference.search import Search
@@ -52,6 +54,9 @@ class MRD(ViewsModel):
         Latent dimensions to start with (an upper limit). Default: 10, or what the data allow.
     n_inducing : int or dict by view, optional
         Inducing inputs of each view. Default: 50, or the number of samples.
+    shared_inducing : bool, default=False
+        Whether all views have the same inducing inputs [MRD21, §4.2]: fewer parameters, and a bound
+        that is no higher at its optimum. Local processes have inducing inputs of their own.
     kernel : str, Kernel or dict by view, default="rbf + linear"
         Covariance of the maps from the latent space to a view, by name or as an object. The
         linear part makes straight relations easy to fit.
@@ -148,6 +153,7 @@ class MRD(ViewsModel):
         "missing": (MISSING,),
         "init": (one_of("concatenated", "separate", "canonical", "factors", "random"), ARRAY, NONE),
         "split_columns": (BOOLEAN,),
+        "shared_inducing": (BOOLEAN,),
         "likelihood": (instance_of(str, Likelihood), BY_VIEW, NONE),
         "residual_link": (BOOLEAN,),
     }
@@ -160,6 +166,7 @@ class MRD(ViewsModel):
         n_components: int | None = None,
         n_inducing: int | dict[str, int] | None = None,
         *,
+        shared_inducing: bool = False,
         kernel: str | Kernel | dict[str, str | Kernel] = "rbf + linear",
         n_local: int | dict[str, int] = 0,
         init: Any = None,
@@ -179,6 +186,7 @@ class MRD(ViewsModel):
     ):
         self.n_components = n_components
         self.n_inducing = n_inducing
+        self.shared_inducing = shared_inducing
         self.kernel = kernel
         self.n_local = n_local
         self.init = init
@@ -198,7 +206,10 @@ class MRD(ViewsModel):
 
     @classmethod
     def per_column(cls, n_components: int | None = None, **options: Any) -> Self:
-        """Return a model in which every column is a view with relevance weights of its own."""
+        """Return a model in which every column is a view with relevance weights of its own.
+
+        `cluster_views()` then says which columns the same latent dimensions move.
+        """
         return cls(n_components, split_columns=True, **options)
 
     # ------------------------------------------------------------------ fitting
@@ -259,11 +270,18 @@ class MRD(ViewsModel):
                     f"view {name!r} is not Gaussian, and local processes are for Gaussian views "
                     "only: set its n_local to 0"
                 )
+        n_inducing = self._by_view(self.n_inducing, "n_inducing", None)
+        if self.shared_inducing and len(set(n_inducing)) > 1:
+            counts = dict(zip(self.view_names_, n_inducing, strict=True))
+            raise OptionError(
+                f"shared_inducing=True needs one n_inducing for all views, got {counts}: give one "
+                "number"
+            )
         return fit_options(
             self,
             scaled,
             kernels=self._by_view(self.kernel, "kernel", "rbf + linear"),
-            n_inducing=self._by_view(self.n_inducing, "n_inducing", None),
+            n_inducing=n_inducing,
             noise_floors=self._by_view(self.noise_floor, "noise_floor", DEFAULT_NOISE_FLOOR),
             max_components=sum(min(Y.shape) for Y in scaled),
             n_local=local,
@@ -271,6 +289,7 @@ class MRD(ViewsModel):
             missing=self.missing,
             n_restarts=3,
             likelihoods=kinds,
+            shared_inducing=self.shared_inducing,
         )
 
     # ------------------------------------------------------------------ kinds of data
@@ -339,6 +358,66 @@ class MRD(ViewsModel):
             **super()._inference(),
             "evidence_power": self._by_view(self.evidence_power, "evidence_power", 1.0),
         }
+
+    # ------------------------------------------------------------------ what the model has found
+
+    def cluster_views(
+        self,
+        n_clusters: int,
+        *,
+        by: str | pd.DataFrame = "relevance",
+        groups: Any = None,
+        random_state: Any = None,
+    ) -> pd.Series:
+        """Cluster the views (of `per_column()`, the columns) by what moves them [MRD21, §5.6].
+
+        Views of one cluster depend alike on the latent dimensions.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Clusters to look for, by k-means.
+        by : {"relevance", "variance"} or DataFrame, default="relevance"
+            What is compared: the weights `relevance_`, as in the paper; the shares of
+            `variance_explained()`, which mean the same in every dimension; or a table of your own
+            with a row for every view.
+        groups : dict, Series or sequence, optional
+            The group of every view, by name or in their order: groups are clustered then, by the
+            rows of their members side by side (the three coordinates of a joint, say).
+        random_state : int, RandomState or None, default=None
+            Seed of k-means.
+
+        Returns
+        -------
+        Series
+            The cluster of every view, or of every group, numbered in the order of appearance.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from manyviews import MRD, Search
+        >>> x = np.random.default_rng(0).normal(size=(60, 2))
+        >>> table = pd.DataFrame(x[:, [0, 1, 0, 1, 0]], columns=list("abcde"))
+        >>> model = MRD.per_column(
+        ...     2, n_inducing=10, search=Search(n_restarts=1, max_iter=100), random_state=0
+        ... ).fit(table)
+        >>> model.cluster_views(2).to_dict()
+        {'a': 0, 'b': 1, 'c': 0, 'd': 1, 'e': 0}
+        """
+        check_is_fitted(self, "engine_")
+        if isinstance(by, pd.DataFrame):
+            absent = [name for name in self.view_names_ if name not in by.index]
+            if absent:
+                raise OptionError(f"the table lacks the view {absent[0]!r}")
+            table = by.loc[list(self.view_names_)]
+        elif by == "relevance":
+            table = self.relevance_
+        elif by == "variance":
+            table = self.variance_explained().drop(columns="total")
+        else:
+            raise OptionError(f"by must be 'relevance', 'variance' or a table, got {by!r}")
+        return cluster_rows(table, n_clusters, groups, self._rng(random_state))
 
     # ------------------------------------------------------------------ calibrated intervals
 

@@ -75,6 +75,7 @@ def fit_options(
     n_restarts: int = 1,
     stages: tuple[Stage, ...] | None = None,
     likelihoods: Sequence[Likelihood | None] = (),
+    shared_inducing: bool = False,
 ) -> FitOptions:
     """An estimator's parameters as a fit wants them, defaults filled in.
 
@@ -110,6 +111,7 @@ def fit_options(
         time_kernel=model.time_kernel,
         n_local=tuple(int(J) for J in n_local),
         likelihoods=kinds,
+        shared_inducing=shared_inducing,
     )
 
 

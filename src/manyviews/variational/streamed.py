@@ -118,5 +118,7 @@ def refuse_what_needs_all_rows(model: Any, times: Any, sequences: Any) -> None:
         raise OptionError("stored views take no times or sequences: their rows are independent")
     if model.split_columns:
         raise OptionError("split_columns is for views in memory: set it to False")
+    if model.shared_inducing:
+        raise OptionError("shared_inducing is for views in memory: set it to False")
     if model.search is not None and model.search.checkpoint is not None:
         raise OptionError("fits of stored views write no checkpoint: leave Search.checkpoint out")
