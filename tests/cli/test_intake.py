@@ -99,6 +99,17 @@ def test_new_rows_are_read_as_the_training_data_were(run, files, tmp_path, capsy
     assert "levels of the training data are f, m" in capsys.readouterr().err
 
 
+def test_a_file_that_names_no_view_of_the_model_is_named(run, files, tmp_path, capsys):
+    pd.read_csv(files / "b.csv").to_csv(tmp_path / "new_b.csv", index=False)
+    arguments = ["predict", str(run), str(tmp_path / "new_b.csv"), "-o", str(tmp_path / "out")]
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert "the model has a, b" in said
+    assert f"a={tmp_path / 'new_b.csv'}" in said
+    assert main(["check", str(files / "a.csv"), "--decimal", ";"]) == 2
+    assert "--decimal must be . or ," in capsys.readouterr().err
+
+
 def test_impute_says_who_is_not_among_the_training_data(files, tmp_path, capsys):
     out = tmp_path / "run"
     sources = [str(files / "a.csv"), str(files / "b.csv"), "--model", "gfa", "--hold-out", "0.2"]
