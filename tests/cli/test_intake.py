@@ -11,6 +11,7 @@ import pytest
 import manyviews
 from manyviews import linear, points
 from manyviews.cli import main
+from manyviews.cli import run as run_command
 from manyviews.cli.loading import Samples, hold_out, load_samples
 from manyviews.cli.models import MODELS, make_model, model_name
 from manyviews.cli.settings import RunOptions
@@ -253,3 +254,13 @@ def test_ctrl_c_at_any_time_is_an_exit_code(files, monkeypatch, capsys):
     monkeypatch.setattr("manyviews.cli.looking.read_sources", stop)
     assert main(["check", str(files / "a.csv")]) == 130
     assert capsys.readouterr().err.strip() == "interrupted"
+
+
+@pytest.mark.parametrize(("code", "ends"), [(130, "at once"), (0, "as usual"), (3, "as usual")])
+def test_what_was_interrupted_keeps_its_exit_code(code, ends, monkeypatch):
+    ended = []
+    monkeypatch.setattr("manyviews.cli.main", lambda: code)
+    monkeypatch.setattr("os._exit", lambda code: ended.append(("at once", code)))
+    monkeypatch.setattr("sys.exit", lambda code: ended.append(("as usual", code)))
+    run_command()
+    assert ended[0] == (ends, code)
