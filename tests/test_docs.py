@@ -265,6 +265,32 @@ def test_an_example_becomes_a_page(tmp_path):
     assert (title, text) == ("A title", "What it shows.")
 
 
+TOGETHER = """Fit.
+
+Parameters
+----------
+X : array
+    Data.
+times, sequences : array-like
+    A stamp
+    of each.
+a, b
+
+Returns
+-------
+mean, std
+    Moments."""
+
+
+def test_arguments_described_together_are_told_apart():
+    divided = hook("one_by_one").divided(TOGETHER)
+    text = "A stamp\n    of each.\n"
+    assert f"times : array-like\n    {text}sequences : array-like\n    {text}" in divided
+    assert "\na\n\nb\n" in divided
+    assert divided.endswith("Returns\n-------\nmean, std\n    Moments.")
+    assert hook("one_by_one").divided("No, sections : here.") == "No, sections : here."
+
+
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
 def test_examples_can_be_read(script):
     found = hook("run_example").cells(script.read_text())

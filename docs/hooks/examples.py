@@ -43,7 +43,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
-    """Put the cards of the examples in the place of their marks."""
+    """Put the cards of the examples in the place of their marks; mark sessions as such."""
+    markdown = re.sub(r"^```python\n(?=>>> )", "```pycon\n", markdown, flags=re.MULTILINE)
     return re.sub(rf"<!-- {CARD}: (.+?) -->", lambda found: cards(found[1].split()), markdown)
 
 

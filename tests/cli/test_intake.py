@@ -11,6 +11,7 @@ import pytest
 import manyviews
 from manyviews import linear, points
 from manyviews.cli import main
+from manyviews.cli import run as run_command
 from manyviews.cli.loading import Samples, hold_out, load_samples
 from manyviews.cli.models import MODELS, make_model, model_name
 from manyviews.cli.settings import RunOptions
@@ -97,6 +98,17 @@ def test_new_rows_are_read_as_the_training_data_were(run, files, tmp_path, capsy
     new.assign(sex="d").to_csv(tmp_path / "b.csv", index=False)
     assert main([*arguments, "--force"]) == 3
     assert "levels of the training data are f, m" in capsys.readouterr().err
+
+
+def test_a_file_that_names_no_view_of_the_model_is_named(run, files, tmp_path, capsys):
+    pd.read_csv(files / "b.csv").to_csv(tmp_path / "new_b.csv", index=False)
+    arguments = ["predict", str(run), str(tmp_path / "new_b.csv"), "-o", str(tmp_path / "out")]
+    assert main(arguments) == 2
+    said = capsys.readouterr().err
+    assert "the model has a, b" in said
+    assert f"a={tmp_path / 'new_b.csv'}" in said
+    assert main(["check", str(files / "a.csv"), "--decimal", ";"]) == 2
+    assert "--decimal must be . or ," in capsys.readouterr().err
 
 
 def test_impute_says_who_is_not_among_the_training_data(files, tmp_path, capsys):
@@ -242,3 +254,13 @@ def test_ctrl_c_at_any_time_is_an_exit_code(files, monkeypatch, capsys):
     monkeypatch.setattr("manyviews.cli.looking.read_sources", stop)
     assert main(["check", str(files / "a.csv")]) == 130
     assert capsys.readouterr().err.strip() == "interrupted"
+
+
+@pytest.mark.parametrize(("code", "ends"), [(130, "at once"), (0, "as usual"), (3, "as usual")])
+def test_what_was_interrupted_keeps_its_exit_code(code, ends, monkeypatch):
+    ended = []
+    monkeypatch.setattr("manyviews.cli.main", lambda: code)
+    monkeypatch.setattr("os._exit", lambda code: ended.append(("at once", code)))
+    monkeypatch.setattr("sys.exit", lambda code: ended.append(("as usual", code)))
+    run_command()
+    assert ended[0] == (ends, code)

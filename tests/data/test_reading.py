@@ -92,12 +92,36 @@ def test_other_encodings(tmp_path, encoding):
         ("id;x;y\ns1;1,5;1.5\ns2;1,5;2.5\n", "If the comma is a decimal sign: --decimal ,"),
         ("id,x\ns1,1\ns2,<0.5\ns3,4\n", "Limits of detection"),
         ("id,x\ns1,1\n,2\ns3,4\n", "no name in column 'id'|no value"),
+        ("id,x,y\nunit,mg,kg\ns1,1,7\ns2,3,4\n", "row 1 .*'mg' .*units or a second header"),
+        ("My table\nid,x,y\ns1,1,7\ns2,3,4\n", "'My table', .* give --sep, .*lines above"),
+        ("a,My table\nid,x,y,z\ns1,1,7,8\ns2,3,4,5\n", "first line .* fewer columns"),
+        ("id,x\n", "a header and no rows"),
         ("date\n2020-01-01\n2020-01-02\n", "no column of numbers"),
     ],
 )
 def test_bad_files_are_one_helpful_line(tmp_path, text, message):
     with pytest.raises(DataError, match=message):
         table(write(tmp_path / "a.csv", text), index="id" if ",2" in text else None)
+
+
+def test_a_separator_that_divides_nothing_is_named(tmp_path):
+    file = write(tmp_path / "a.csv", "id,x\ns1,1\ns2,2\n")
+    with pytest.raises(
+        DataError, match=r"one column only, 'id,x', .* give --sep, .* seems to be ','"
+    ):
+        table(file, sep="|")
+    view, _ = table(write(tmp_path / "b.csv", '"weight, kg"\n1\n2\n'))
+    assert view.columns.tolist() == ["weight, kg"]
+
+
+def test_comments_above_the_header_are_skipped(tmp_path):
+    rows = "\ns0,1,2\ns1,3,4\ns2,5,7\n"
+    for header in ("id,x,y", "#id,x,y"):
+        text = "# made by a machine, 2024\n#\n" + header + rows
+        view, concerns = table(write(tmp_path / "a.csv", text))
+        assert view.columns.tolist() == ["x", "y"]
+        assert view.index.tolist() == ["s0", "s1", "s2"]
+        assert [c.figure for c in concerns if "comment" in c.what] == [2]
 
 
 @pytest.mark.parametrize("header", ["id", "patient_id", "Sample", "PatientID", "sample no"])

@@ -137,6 +137,12 @@ def test_labels_are_classes_or_numbers_and_follow_the_samples(model):
     told = Scene(model, labels=numbers).labels.describe()
     assert told["scale"] == (0.0, 1.0)
     assert told["codes"][5:7] == [64, 64]
+    days = pd.Series(np.datetime64("2024-01-01") + np.arange(40), index=samples, name="day")
+    days.iloc[3] = pd.NaT
+    told = Scene(model, labels=days).labels.describe()
+    assert told["scale"] == ("2024-01-01", "2024-02-09")
+    assert (told["codes"][0], told["codes"][3], told["codes"][-1]) == (0, 64, 63)
+    assert told["texts"][1] == "2024-01-02"
     some = Scene(model, labels=["x", None] * 20).labels.describe()
     assert some["names"] == ["x", "no label"]
     with pytest.raises(DataError, match="40 samples but labels of shape"):

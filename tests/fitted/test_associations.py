@@ -28,6 +28,17 @@ def test_numbers_and_categories(known):
     assert found.loc[("group", 1), "kind"] == "category"
 
 
+def test_dates_are_numbers(known):
+    X, _ = known
+    days = pd.Series(np.datetime64("2024-01-01") + np.arange(60))
+    days[5] = pd.NaT
+    found = associations(X, {"day": days}).set_index("dimension")
+    kept = np.delete(np.arange(60), 5)
+    assert found.loc[1, "kind"] == "number"
+    assert found.loc[1, "n"] == 59
+    assert found.loc[1, "association"] == pytest.approx(stats.pearsonr(X[kept, 1], kept)[0])
+
+
 def test_adjustment_is_that_of_benjamini_and_hochberg(rng):
     p = rng.uniform(size=20) ** 2
     order = np.argsort(p)

@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 from manyviews import MRD, BayesianGPLVM, Search, plot
 from manyviews.errors import OptionError
 from manyviews.plot.drawing import flat_joints
+from manyviews.plot.latent import sample_groups
 from manyviews.plot.quality import coverage
 from manyviews.plot.subject import Subject
 
@@ -47,7 +48,10 @@ def axes():
     return Figure().subplots()
 
 
-@pytest.mark.parametrize("labels", [None, ["a", "b"] * 15, np.linspace(0, 1, 30)])
+DAYS = np.datetime64("2024-01-01") + np.arange(30)
+
+
+@pytest.mark.parametrize("labels", [None, ["a", "b"] * 15, np.linspace(0, 1, 30), DAYS])
 def test_latent_map_draws_every_point(model, labels):
     ax = axes()
     assert plot.latent_map(model, labels=labels, ax=ax) is ax
@@ -56,6 +60,20 @@ def test_latent_map_draws_every_point(model, labels):
     assert str(main) in ax.get_xlabel()
     assert str(second) in ax.get_ylabel()
     assert (ax.get_legend() is not None) == isinstance(labels, list)
+
+
+def test_dates_are_a_colour_scale_marked_by_dates(model):
+    dates = DAYS.copy()
+    dates[3] = "NaT"
+    ax = axes()
+    plot.latent_map(model, labels=dates, ax=ax, background=False, title="day")
+    (scale,) = [other for other in ax.figure.axes if other is not ax]
+    ax.figure.canvas.draw()
+    assert scale.get_ylabel() == "day"
+    assert "Jan" in " ".join(t.get_text() for t in scale.get_yticklabels())
+    (group,) = sample_groups(dates, 30)
+    assert group.style["c"][1] - group.style["c"][0] == 1.0
+    assert np.isnan(group.style["c"][3])
 
 
 def test_latent_map_with_more_classes_than_colours(model):

@@ -186,8 +186,9 @@ def _scales(view: str, figures: pd.DataFrame, kind: Guess) -> list[Concern]:
     return [
         Concern(
             "warning", view, what, ratio if ratio > WIDE else extent,
-            "The view is divided by one number, so the widest columns count most.",
-            "Give scaling='column' unless that is meant, or take logarithms.",
+            "MRD divides each column by its own spread. Models that divide a view by one number "
+            "(scaling='view') follow its widest columns.",
+            "In these, give scaling='column' unless that is meant; or take logarithms.",
         )
     ]  # fmt: skip
 

@@ -1,5 +1,6 @@
 """The ``manyviews`` command."""
 
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -461,8 +462,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run() -> None:
-    """The entry point."""
-    sys.exit(main())
+    """The entry point.
+
+    What was interrupted ends at once: if JAX was stopped while it compiled, the usual end of Python
+    can crash, and the exit code would be that of a crash.
+    """
+    code = main()
+    if code == INTERRUPTED:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _reading(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ..catalogue import load
-from ..data.files import view_name
+from ..data.files import holds_several, split_source, view_name
 from ..errors import DataError, OptionError
 from ..escaping import file_names, write_csv
 from ..storage import replacing, writing
@@ -162,6 +162,13 @@ def _data(model: Any, run: RunOptions, file: Path) -> tuple[Any, Samples]:
         raise OptionError("this model continues a series: manyviews forecast MODEL --steps N")
     run.levels = words_of(file)
     known = known_columns(model, run.views)
+    if known is not None and _several(model):
+        for source in run.views:
+            if not holds_several(split_source(source)[1]) and view_name(source) not in known:
+                raise OptionError(
+                    f"{source} is taken for a view {view_name(source)!r}, the model has "
+                    f"{', '.join(known)}: say which it is, as in {next(iter(known))}={source}"
+                )
     samples = load_samples(run, columns=known, beside=columns_beside(file))
     return as_new_data(model, samples), samples
 

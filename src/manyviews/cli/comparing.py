@@ -15,7 +15,7 @@ from .console import give, results, say
 from .loading import load_samples
 from .settings import RunOptions
 
-HEADINGS = ("view", "method", "error", "vs", "log density", "vs", "coverage", "seconds")
+HEADINGS = ("view", "method", "error", "vs", "density", "vs", "coverage", "seconds")
 
 
 def compare_files(
@@ -80,8 +80,8 @@ def _draw(found: Comparison, path: Path) -> None:
 
 
 def _table(found: Comparison) -> Table:
-    """Error and density of every view and method, and how they differ from the reference's."""
-    table = Table(box=None)
+    """Error and log density of every view and method, and how they differ from the reference's."""
+    table = Table(box=None, pad_edge=False)
     for heading in HEADINGS:
         name = f"vs {in_markup(found.reference)}" if heading == "vs" else heading
         table.add_column(name, no_wrap=heading == "vs")

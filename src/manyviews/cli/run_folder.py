@@ -10,6 +10,7 @@ from typing import Any, Self
 import pandas as pd
 
 from ..data.files import split_source
+from ..data.values import dated
 from ..errors import DataError, OptionError
 from ..escaping import file_names, write_csv
 from ..plot.subject import Subject
@@ -47,7 +48,7 @@ class RunFolder:
         path = self.tables / LABELS
         if not path.exists():
             return None
-        table = pd.read_csv(path, index_col=0)
+        table = pd.read_csv(path, index_col=0).apply(dated)
         if len(table) != len(samples):
             raise DataError(f"{path} has {len(table)} rows for {len(samples)} samples: remove it")
         return table.set_axis(pd.Index(samples), axis=0)

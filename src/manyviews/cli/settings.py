@@ -88,6 +88,8 @@ class RunOptions:
 
     def reading(self) -> Reading:
         """How files are to be read."""
+        if self.decimal not in {None, ".", ","}:
+            raise OptionError(f"--decimal must be . or , but is {self.decimal!r}")
         return Reading(
             self.index, self.indexes, self.sep, self.decimal, self.encoding, tuple(self.na_values)
         )

@@ -33,8 +33,9 @@ class Dialect:
     thousands: str | None = None
 
     def __str__(self) -> str:
-        sep = NAMES.get(self.sep, repr(self.sep))
-        return f"encoding {self.encoding}, separator {sep}, decimal sign {self.decimal!r}"
+        return (
+            f"encoding {self.encoding}, separator {_named(self.sep)}, decimal sign {self.decimal!r}"
+        )
 
 
 def read_text(path: Path, how: Reading, view: str) -> tuple[pd.DataFrame, list[Concern]]:
@@ -42,8 +43,16 @@ def read_text(path: Path, how: Reading, view: str) -> tuple[pd.DataFrame, list[C
     suffix = path.with_suffix("").suffix if path.suffix == ".gz" else path.suffix
     raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     encoding, text = _decoded(raw, path, how.encoding)
+    text, n_comments = _below_comments(text)
     dialect = sniff(text, encoding, USUAL.get(suffix.lower(), ","), how)
     concerns = []
+    if n_comments:
+        concerns.append(
+            Concern(
+                "note", view, f"{path} begins with a comment (lines with #: {n_comments}).",
+                n_comments, "It is skipped.",
+            )
+        )  # fmt: skip
     if encoding not in {"utf-8", "utf-8-sig", how.encoding}:
         concerns.append(
             Concern(
@@ -69,6 +78,20 @@ def read_text(path: Path, how: Reading, view: str) -> tuple[pd.DataFrame, list[C
             )
         )  # fmt: skip
     frame = _parsed(text, dialect, how, path)
+    if frame.index.nlevels > 1:
+        raise DataError(
+            f"the first line of {path} ({_short(text)}) has fewer columns than those below: remove "
+            "lines above the header, or give --sep"
+        )
+    if not len(frame):
+        raise DataError(f"{path} has a header and no rows")
+    alone = frame.shape[1] == 1 and not pd.api.types.is_numeric_dtype(frame.dtypes.iloc[0])
+    better = _other_separator(text, dialect.sep) if alone else None
+    if better is not None:
+        raise DataError(
+            f"{path} has one column only, {_short(text)}, if separated by {_named(dialect.sep)}: "
+            f"give --sep, which seems to be {_named(better)}, and remove lines above the header"
+        )
     frame.columns = pd.Index([str(c).strip() for c in frame.columns])
     hollow = [c for c in frame if str(c).startswith("Unnamed:") and frame[c].isna().all()]
     return frame.drop(columns=hollow), concerns
@@ -113,6 +136,25 @@ def _rows(lines: list[str], sep: str) -> list[list[str]]:
     return list(csv.reader(lines, delimiter=_one(sep)))
 
 
+def _other_separator(text: str, used: str) -> str | None:
+    """A separator besides the one in use that divides all lines below the second alike."""
+    lines = [line for line in text[:1_000_000].splitlines() if line.strip()][2:LINES]
+    for sep in SEPARATORS:
+        counts = {len(row) for row in _rows(lines, sep)}
+        if sep != used and len(counts) == 1 and min(counts) > 1:
+            return sep
+    return None
+
+
+def _named(sep: str) -> str:
+    return NAMES.get(sep, repr(sep))
+
+
+def _short(text: str) -> str:
+    """The first line, for a message."""
+    return repr(text.lstrip().partition("\n")[0].rstrip()[:60])
+
+
 def _one(sep: str) -> str:
     """One character, as the csv module wants it."""
     return sep if len(sep) == 1 else " "
@@ -134,6 +176,18 @@ def _decoded(raw: bytes, path: Path, encoding: str | None) -> tuple[str, str]:
         except LookupError:
             raise DataError(f"there is no encoding {name!r}") from None
     raise DataError(f"{path} cannot be read as {encoding}: leave --encoding out, or give another")
+
+
+def _below_comments(text: str) -> tuple[str, int]:
+    """The text below lines that begin with #, and how many these are.
+
+    The last of them is the header if it is divided as the line below it is.
+    """
+    lines = text.splitlines(keepends=True)
+    n = next((i for i, line in enumerate(lines) if not line.startswith("#")), 0)
+    if n and any(0 < lines[n - 1].count(sep) == lines[n].count(sep) for sep in SEPARATORS):
+        n -= 1
+    return "".join(lines[n:]), n
 
 
 def _parsed(text: str, dialect: Dialect, how: Reading, path: Path) -> pd.DataFrame:

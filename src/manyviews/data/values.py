@@ -90,13 +90,17 @@ def _numbers(words: pd.Series, numbers: pd.Series, place: str, column: Any) -> p
     row = int(np.flatnonzero(wrong)[0])
     word = str(words.iloc[row])
     name = "" if isinstance(words.index, pd.RangeIndex) else f" ({words.index[row]!r})"
+    n = int(wrong.sum())
     raise DataError(
         f"{place}, row {row + 1}{name}, column {column!r}: {word!r} is not a number "
-        f"({int(wrong.sum())} such values in the column). {_remedy(word)}"
+        f"({n} such value{'s' * (n > 1)} in the column). {_remedy(word, n == 1 and row == 0)}"
     )
 
 
-def _remedy(word: str) -> str:
+def _remedy(word: str, above: bool = False) -> str:
+    """What to do about a word among numbers; ``above`` all others it may be a unit."""
+    if above and word.casefold() not in UNKNOWN and not any(c.isdigit() for c in word):
+        return "If the row holds units or a second header, remove it"
     if word.casefold() in UNKNOWN or not any(c.isdigit() for c in word):
         return f"If it marks missing values: --na-values {word!r}"
     if word.count(",") == 1 and word.replace(",", "").lstrip("+-").isdigit():

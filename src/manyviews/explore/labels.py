@@ -1,13 +1,13 @@
 """Labels of samples as colours: classes, or numbers on a scale."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
 
-from ..plot.style import COLOURS
+from ..plot.style import COLOURS, days
 
 STEPS = 64  # of a colour scale
 NOTHING = "#8a8f98"  # no label
@@ -20,7 +20,7 @@ class Labels:
     codes: Int[np.ndarray, " N"]
     palette: list[str]
     names: list[str]
-    scale: tuple[float, float] | None
+    scale: tuple[float | str, ...] | None
     texts: list[str]
     title: str = ""
 
@@ -37,8 +37,10 @@ class Labels:
 
 
 def colour_labels(values: np.ndarray) -> Labels:
-    """Floats get a colour scale, all else a colour per class; as `plot.latent_map` does."""
+    """Floats and dates get a colour scale, all else a colour per class."""
     missing = pd.isna(values)
+    if values.dtype.kind == "M":
+        return _dates(values, missing)
     if values.dtype.kind == "f":
         return _on_a_scale(values, ~np.isfinite(values))
     names, codes = np.unique(values[~missing].astype(str), return_inverse=True)
@@ -51,6 +53,15 @@ def colour_labels(values: np.ndarray) -> Labels:
     if missing.any():
         names, palette = np.append(names, "no label"), [*palette, NOTHING]
     return Labels(places, palette, names.tolist(), None, [])
+
+
+def _dates(values: np.ndarray, missing: np.ndarray) -> Labels:
+    """A scale of days whose ends, and whose samples, are named by dates."""
+    found = _on_a_scale(days(values), missing)
+    texts = pd.Series(values).astype(str).tolist()
+    known = np.sort(values[~missing])
+    ends = pd.Series(known[[0, -1]]).dt.strftime("%Y-%m-%d") if len(known) else ["", ""]
+    return replace(found, texts=texts, scale=tuple(ends))
 
 
 def _on_a_scale(values: np.ndarray, missing: np.ndarray) -> Labels:

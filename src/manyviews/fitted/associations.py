@@ -24,7 +24,7 @@ def associations(
     For numbers (and for categories of two levels, coded 0 and 1) Pearson's r, or Spearman's ρ with
     ``method="spearman"``; for categories of more levels the correlation ratio
     η = (between / total sum of squares)^½, with the p-value of a one-way analysis of variance.
-    Text is a category, also where it looks like a number.
+    Dates are numbers. Text is a category, also where it looks like a number.
     p-values of all dimensions and variables are adjusted together by the procedure of
     [Benjamini & Hochberg 1995], which bounds the expected share of false discoveries.
 
@@ -68,6 +68,9 @@ def _coded(column: pd.Series) -> tuple[str, Float[np.ndarray, " N"]]:
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         values = column.to_numpy(dtype=float, na_value=np.nan)
         return "number", np.where(np.isfinite(values), values, np.nan)
+    if pd.api.types.is_datetime64_any_dtype(column):
+        passed = (column - column.min()).dt.total_seconds()
+        return "number", passed.to_numpy(dtype=float, na_value=np.nan)
     codes = pd.Categorical(column).codes.astype(float)
     return "category", np.where(codes < 0, np.nan, codes)
 

@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from numpy.typing import ArrayLike
 
 from ..escaping import in_picture
-from .style import COLOURS, axes_or_new
+from .style import COLOURS, axes_or_new, days
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +53,7 @@ def latent_map(
     model : fitted estimator
         Of one view or of several.
     labels : sequence, optional
-        A class per sample (colours and a legend) or numbers (a colour scale).
+        A class per sample (colours and a legend), or numbers or dates (a colour scale).
     dimensions : pair of int, optional
         Default: the two of the largest relevance (for any view).
     background : bool or Fog, default=True
@@ -90,6 +91,7 @@ def sample_groups(labels: ArrayLike | Sequence[Any] | None, n_samples: int) -> l
     if labels is None:
         return [Group(everyone, None, {"s": 14, "color": COLOURS[0]})]
     values = np.asarray(labels)
+    values = days(values) if values.dtype.kind == "M" else values
     if values.dtype.kind == "f" or (values.dtype.kind in "iu" and len(np.unique(values)) > 20):
         return [Group(everyone, None, {"s": 14, "c": values, "cmap": "viridis"})]
     kinds = sorted(pd.Series(values).dropna().unique(), key=str)
@@ -130,12 +132,20 @@ def _points(
             **style,
         )  # fmt: skip
         if "cmap" in style:
-            ax.figure.colorbar(drawn, ax=ax, label=title or "")
+            ax.figure.colorbar(drawn, ax=ax, label=title or "", **_ticks(labels))
     if any(group.label is not None for group in groups):
         ax.legend(
             title=title, fontsize="small", frameon=False, loc="upper left",
             bbox_to_anchor=(1.0, 1.0), ncols=1 + (len(groups) - 1) // ROWS, handletextpad=0.3,
         )  # fmt: skip
+
+
+def _ticks(labels: Any) -> dict[str, Any]:
+    """How a colour scale is marked: that of dates by dates."""
+    if np.asarray(labels).dtype.kind != "M":
+        return {}
+    locator = AutoDateLocator(maxticks=8)
+    return {"ticks": locator, "format": ConciseDateFormatter(locator)}
 
 
 def fog_of(model: Any, dimensions: tuple[int, int]) -> Fog:

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -11,6 +13,12 @@ COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00",
     "#56B4E9", "#332288", "#882255", "#999933", "#666666",
 )  # fmt: skip
+
+
+def days(dates: np.ndarray) -> np.ndarray:
+    """Dates as days since 1970, as matplotlib counts them; NaN where there is none."""
+    whole = dates.astype("datetime64[us]")
+    return np.where(np.isnat(whole), np.nan, whole.astype(np.int64) / 86400e6)
 
 
 def axes_or_new(ax: Any) -> "Axes":

@@ -187,7 +187,9 @@ def _named(samples: Sequence[str], values: Any, groups: Sequence[Group]) -> dict
     """The name of every sample, and what it is coloured by, group by group."""
     texts = list(samples)
     if values is not None:
-        texts = [f"{name}: {v}" for name, v in zip(samples, np.asarray(values), strict=True)]
+        dated = pd.api.types.is_datetime64_any_dtype(values)
+        told = pd.Series(values).astype(str) if dated else np.asarray(values)
+        texts = [f"{name}: {v}" for name, v in zip(samples, told, strict=True)]
     return {f"samples-{k}": [texts[row] for row in g.rows] for k, g in enumerate(groups)}
 
 

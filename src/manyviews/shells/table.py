@@ -119,7 +119,11 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         ----------
         X : array-like of shape (n_rows, n_features)
             New rows; NaN is missing.
-        times, sequences, coupled, flow_weight
+        times, sequences : array-like, optional
+            See `transform()`.
+        coupled : bool, default=True
+            See `transform()`.
+        flow_weight : float, default=0.0
             See `transform()`.
         return_std, return_cov : bool, default=False
             Whether to return standard deviations, or the covariance of each row's values, as well.

@@ -80,13 +80,13 @@ class McGPDS(ViewsModel):
     Notes
     -----
     `predict()` takes, in addition to the options of all models, ``n_modes`` (see
-    `MRD`) and
+    `MRD`) and ``private``, the source of the path of a wanted view:
 
-    private : {"auto", "conditional", "nearest", "nearest-own"}, default="auto"
-        Source of the path of a wanted view: its prior given the shared path; the training sample
-        nearest in the shared path [McGPDS23, Algorithm 1]; the one nearest in the known views'
-        own paths. ``"auto"`` takes the one that predicts left-out training sequences best
-        (`compare_private()`), determined when a question is first asked.
+    - ``"conditional"``: its prior given the shared path;
+    - ``"nearest"``: the training sample nearest in the shared path [McGPDS23, Algorithm 1];
+    - ``"nearest-own"``: the one nearest in the known views' own paths;
+    - ``"auto"``, the default: the one of these that predicts left-out training sequences best
+      (`compare_private()`), determined when a question is first asked.
 
     Attributes
     ----------

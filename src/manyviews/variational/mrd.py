@@ -108,19 +108,16 @@ class MRD(ViewsModel):
     -----
     `predict()` takes, in addition to the options of all models:
 
-    private : {"posterior", "nearest", "blend", "conditional"}, default="posterior"
-        Source of the dimensions that the known views do not determine: their posterior, which is
-        close to their prior; the training sample nearest in the shared dimensions (sharper,
-        [MRD21, Algorithm 1]); a blend of the two by relevance; or all training samples near in
-        the shared dimensions, as a mixture.
-    n_modes : int, default=1
-        With more than one, q(x*) is a mixture of up to that many optima, so that ambiguity shows
-        in standard deviations and draws. See `predict_modes()`. With time stamps, modes are
-        whole paths.
-    coupled : bool, default=True
-        With time stamps: whether samples of a sequence are inferred jointly.
-    flow_weight : float, default=0.0
-        With time stamps: see `BayesianGPLVM.transform`.
+    - ``private="posterior"``: source of the dimensions that the known views do not determine.
+      ``"posterior"`` is their posterior, which is close to their prior; ``"nearest"`` the training
+      sample nearest in the shared dimensions (sharper, [MRD21, Algorithm 1]); ``"blend"`` a blend
+      of the two by relevance; ``"conditional"`` all training samples near in the shared
+      dimensions, as a mixture.
+    - ``n_modes=1``: with more than one, q(x*) is a mixture of up to that many optima, so that
+      ambiguity shows in standard deviations and draws. See `predict_modes()`. With time stamps,
+      modes are whole paths.
+    - ``coupled=True``: with time stamps, whether samples of a sequence are inferred jointly.
+    - ``flow_weight=0.0``: with time stamps, see `BayesianGPLVM.transform`.
 
     Attributes
     ----------

@@ -157,7 +157,8 @@ function legend() {
   const parent = find("legend"), labels = model.labels;
   if (labels?.title) parent.append(make("strong", {}, labels.title));
   if (labels?.scale) {
-    parent.append(make("span", {}, short(labels.scale[0]), make("i", { className: "ramp viridis" }), short(labels.scale[1])));
+    const [low, high] = labels.scale.map((end) => typeof end === "string" ? end : short(end));
+    parent.append(make("span", {}, low, make("i", { className: "ramp viridis" }), high));
   } else if (labels && labels.names.length <= 40) {
     labels.names.forEach((name, code) => {
       const swatch = make("i", { className: `swatch marker-${Math.floor(code / 10) % 5}` });
