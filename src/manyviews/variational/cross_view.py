@@ -9,6 +9,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ..errors import SegmentationWarning
 from ..fitted import Positions
+from ..fitted.candidates import completed, log_nearness
 from ..fitted.segmentation import Segmentation
 from ..inference.new_points import NewPoints
 
@@ -37,6 +38,13 @@ def as_positions(found: NewPoints, n_modes: int) -> Positions:
         mean[rows, order].reshape(-1, Q), variance[rows, order].reshape(-1, Q)
     )
     return replace(parts, weights=weights / weights.sum(axis=1, keepdims=True))
+
+
+def unfilled(found: NewPoints, n_modes: int) -> Positions:
+    """Where rows are by what is known of them alone: one place each, or several if asked for."""
+    if n_modes > 1:
+        return as_positions(found, n_modes)
+    return Positions.independent(found.q.mean, found.q.variance)
 
 
 def fill_private(
@@ -82,11 +90,7 @@ def fill_private(
     if treatment == "nearest":
         keep[:] = 1.0
         keep[parts.private_b] = 0.0
-    filled = Positions.independent(
-        keep * known.mean + (1.0 - keep) * near.mean,
-        keep**2 * known.variance + (1.0 - keep) ** 2 * near.variance,
-    )
-    return replace(filled, weights=known.weights)
+    return completed(known, near, keep)
 
 
 def conditional_mixture(known: Positions, train: Positions, parts: Segmentation) -> Positions:
@@ -94,21 +98,16 @@ def conditional_mixture(known: Positions, train: Positions, parts: Segmentation)
 
     The latent points of the samples have a density Q(x) = (1/N) Σ_n N(μ_n, S_n), smoothed by
     Scott's bandwidth h in the shared dimensions s. Then Q(x_p | x_s) = Σ_n w_n N(μ_np, S_np)
-    with w_n ∝ N(x_s; μ_ns, S_ns + h²), of which the ``NEIGHBOURS`` largest are kept.
+    with w_n ∝ N(x_s; μ_ns, S_ns + h²), of which the ``NEIGHBOURS`` largest are kept; see
+    `log_nearness()`.
     """
-    s, p = parts.shared, parts.private_b
+    p = parts.private_b
     assert known.weights is not None
-    mean, variance = known.mean, known.variance
     train_mean, train_variance = train.mean, train.variance
-    n_train = len(train_mean)
-    h = train_mean[:, s].std(axis=0) * n_train ** (-1.0 / (len(s) + 4))  # Scott 1992
-    count = min(NEIGHBOURS, n_train)
+    count = min(NEIGHBOURS, len(train_mean))
     weights, means, variances = [], [], []
-    for row_mean, row_variance in zip(mean, variance, strict=True):
-        spread = row_variance[s] + train_variance[:, s] + h**2
-        logs = -0.5 * np.sum(
-            (row_mean[s] - train_mean[:, s]) ** 2 / spread + np.log(spread), axis=1
-        )
+    for row_mean, row_variance in zip(known.mean, known.variance, strict=True):
+        logs = log_nearness(row_mean, row_variance, train, parts.shared)
         chosen = np.argsort(-logs, kind="stable")[:count]
         weight = np.exp(logs[chosen] - logs[chosen[0]])
         weights.append(weight / weight.sum())

@@ -18,6 +18,7 @@ from ..expectations import Gaussian
 from ..fitted import Engine, Positions, Tables
 from ..fitted.engine import Spread, normalised
 from ..fitted.segmentation import ACTIVE_THRESHOLD, segment
+from ..inference.augmented import teach_rows
 from ..inference.bound import Model
 from ..inference.independence import independent_share
 from ..inference.neighbours import nearest_rows
@@ -29,7 +30,7 @@ from ..mappings import GPPosterior, Posterior, StochasticPosterior
 from ..mappings.observations import split_table, working_table
 from ..mappings.rows import augmented_evidence
 from ..mappings.sensitivity import sensitivity
-from .cross_view import TREATMENTS, as_positions, fill_private
+from .cross_view import TREATMENTS, as_positions, fill_private, unfilled
 from .importance import importance_density
 from .kind_answers import (
     fill_kind,
@@ -39,6 +40,7 @@ from .kind_answers import (
     value_quantiles,
 )
 from .prediction import draw, moments
+from .taught import Taught, check_augmented
 
 
 @register_record
@@ -83,6 +85,7 @@ class VariationalEngine(Engine):
         evidence_power: Sequence[float | str] = (),
         n_starts: int = 10,
         flow_weight: float = 0.0,
+        augmented: bool = False,
     ) -> Positions:
         """q(x*) of rows [BGPLVM16, §4], and of what is private to the wanted views
         [MRD21, Algorithm 1].
@@ -98,23 +101,29 @@ class VariationalEngine(Engine):
             Whether rows of a sequence are inferred jointly.
         evidence_power
             Exponent of each view's evidence, or ``"auto"``.
+        augmented
+            Whether q(U) is at its optimum for training rows and these together, and not held.
         """
         if rows is self.data:
             return self.positions
         if private not in TREATMENTS:
             raise OptionError(f"private must be one of {TREATMENTS}, got {private!r}")
         powers = self.powers(evidence_power, when is not None)
-        found = self.search(rows, when, n_modes, powers, n_starts, coupled, flow_weight)
-        if not wanted:
-            return Positions.independent(found.q.mean, found.q.variance)
-        known = known_places(rows)
-        return fill_private(
-            as_positions(found, n_modes),
-            self.positions,
-            segment(self.relevance, known, list(wanted), ACTIVE_THRESHOLD),
-            self.relevance[known].max(axis=0),
-            private,
-        )
+        if augmented:
+            check_augmented(self.posteriors, rows, n_modes, coupled)
+        found = self.search(rows, when, n_modes, powers, n_starts, coupled, flow_weight, augmented)
+        if wanted:
+            known = known_places(rows)
+            q = fill_private(
+                as_positions(found, n_modes),
+                self.positions,
+                segment(self.relevance, known, list(wanted), ACTIVE_THRESHOLD),
+                self.relevance[known].max(axis=0),
+                private,
+            )
+        else:
+            q = unfilled(found, n_modes)
+        return q if found.taught is None else Taught.by(q, found.taught)
 
     def search(
         self,
@@ -125,17 +134,24 @@ class VariationalEngine(Engine):
         n_starts: int = 10,
         coupled: bool = True,
         flow_weight: float = 0.0,
+        augmented: bool = False,
     ) -> NewPoints:
-        """The optima of the bound over q(x*), q(U) held."""
+        """The optima of the bound over q(x*), q(U) held; or the joint one of all rows."""
         if n_modes < 1:
             raise OptionError(f"n_modes must be at least 1, got {n_modes}")
         rows, latent = tuple(rows), self.model.latent
         n_optimised, n_starts = n_modes if n_modes > 1 else None, max(n_starts, n_modes)
         if when is None:
-            return infer_new_points(
-                latent.prior(len(rows[0])), self.marginals, self.posteriors, rows,
+            prior = latent.prior(len(rows[0]))
+            found = infer_new_points(
+                prior, self.marginals, self.posteriors, rows,
                 nearest_rows(*self.looks(rows), n_starts), powers=powers, n_optimised=n_optimised,
             )  # fmt: skip
+            if not augmented:
+                return found
+            return teach_rows(
+                found, prior, self.marginals, self.posteriors, self.data, rows, powers
+            )
         assert isinstance(latent, Paths)
         if flow_weight < 0.0:
             raise OptionError(f"flow_weight must be at least 0, got {flow_weight}")
@@ -144,7 +160,7 @@ class VariationalEngine(Engine):
         return infer_sequences(
             latent, self.posteriors, self.data, rows, when.inputs, when.code,
             powers=powers, n_optimised=n_optimised, coupled=coupled, n_neighbours=n_starts,
-            flow_weight=flow_weight, looks=self.looks(rows),
+            flow_weight=flow_weight, looks=self.looks(rows), augmented=augmented,
         )  # fmt: skip
 
     def looks(self, rows: Tables) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
@@ -225,7 +241,7 @@ class VariationalEngine(Engine):
         self, view: int, q: Positions, spread: Spread = None
     ) -> tuple[Float[np.ndarray, "R D"], np.ndarray | None]:
         """Exact for Gaussian positions with independent dimensions [BGPLVM16, eq. 40-41]."""
-        return moments(self.posteriors[view], self._seen(view, q), spread)
+        return moments(self._posterior(view, q), self._seen(view, q), spread)
 
     def draw(
         self, views: Sequence[int], q: Positions, n_samples: int, rng: np.random.RandomState
@@ -241,7 +257,7 @@ class VariationalEngine(Engine):
 
     def _draw(self, view: int, q: Positions, n_samples: int, rng: np.random.RandomState) -> Any:
         key = jax.random.key(rng.randint(2**31 - 1))
-        return draw(self.posteriors[view], self._seen(view, q), n_samples, key)
+        return draw(self._posterior(view, q), self._seen(view, q), n_samples, key)
 
     def fill(
         self, view: int, rows: Tables, q: Positions
@@ -328,6 +344,10 @@ class VariationalEngine(Engine):
         return extended(latent, when)
 
     # ------------------------------------------------------------------ dimensions of a view
+
+    def _posterior(self, view: int, q: Positions) -> Posterior:
+        """What the map to a view is like, by what training rows and these rows taught it."""
+        return q.posteriors[view] if isinstance(q, Taught) else self.posteriors[view]
 
     def _seen(self, view: int, q: Positions) -> Gaussian:
         """The dimensions that a view is a function of."""

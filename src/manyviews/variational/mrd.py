@@ -116,6 +116,9 @@ class MRD(ViewsModel):
         With time stamps: whether samples of a sequence are inferred jointly.
     flow_weight : float, default=0.0
         With time stamps: see `BayesianGPLVM.transform`.
+    augmented : bool, default=False
+        Whether new samples teach the maps of the views that are known of them; see
+        `BayesianGPLVM.transform`. For Gaussian views without local processes.
 
     Attributes
     ----------
