@@ -1,8 +1,5 @@
 """The documentation's examples, and the compiler's settings for them and for all tests."""
 
-import gc
-from pathlib import Path
-
 import jax
 import pytest
 from _pytest.doctest import DoctestItem
@@ -13,17 +10,13 @@ jax.config.update("jax_disable_most_optimizations", True)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
-MOST_MAPPINGS = 30_000  # pieces of memory; Linux ends a process that has 65,530
-
-
 @pytest.fixture(autouse=True)
 def room_for_compiled_programs():
-    """Drop compiled programs before they are too many: each holds pieces of memory of its own."""
+    """Drop compiled programs before they are too many."""
     yield
-    mappings = Path("/proc/self/maps")
-    if mappings.exists() and mappings.read_bytes().count(b"\n") > MOST_MAPPINGS:
-        jax.clear_caches()
-        gc.collect()
+    from manyviews._runtime import make_room_for_programs  # after the hooks of tests/conftest.py
+
+    make_room_for_programs()
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ They are made when this is imported, which every room does that computes with JA
 """
 
 import contextlib
+import gc
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -76,6 +77,21 @@ def refuse_fork() -> None:
             "multiprocessing.get_context('spawn') or joblib's default backend ('loky'), or fork "
             "before the first model is fitted, loaded or asked"
         )
+
+
+MOST_MAPPINGS = 30_000  # pieces of memory; Linux ends a process that has 65,530
+
+
+def make_room_for_programs() -> None:
+    """Drop compiled programs before they are too many: each holds pieces of memory of its own.
+
+    A process that fits hundreds of tables of different shapes would otherwise be ended. What is
+    needed again comes from the cache on disk.
+    """
+    mappings = Path("/proc/self/maps")
+    if mappings.exists() and mappings.read_bytes().count(b"\n") > MOST_MAPPINGS:
+        jax.clear_caches()
+        gc.collect()
 
 
 @contextmanager

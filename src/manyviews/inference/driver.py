@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from .._runtime import make_room_for_programs
 from ..errors import ExpectationErrorWarning, FactorisationError
 from ..expectations import Gaussian
 from ..latent import marginals
@@ -95,6 +96,7 @@ def fit_model(
     mark
         All that the fit depends on, so that a checkpoint of another fit is recognised.
     """
+    make_room_for_programs()
     with keeping_checkpoints(), ExitStack() as stack:
         checkpoint = None
         if plan.search.checkpoint is not None:

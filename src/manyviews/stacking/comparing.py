@@ -48,7 +48,8 @@ def compare(
     models : list or dict by name, optional
         As for `Stack`, and ``"stack"`` for a stack of the usual members. Default:
         the mean, ridge, PLS, k-NN, GP regression, a random forest (up to 200,000 numbers), GFA,
-        PCCA (up to 600 columns), MRD with a brief search, and the stack.
+        PCCA (up to 600 columns, 100 with holes or of three views and more), MRD with a brief
+        search, and the stack.
     targets : str or list of str, optional
         Views to predict, each from all others. Default: every view.
     folds : int or array-like of int, default=5

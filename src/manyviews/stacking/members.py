@@ -21,7 +21,8 @@ from .view_regressor import ViewRegressor
 
 USUAL = ("mean", "ridge", "knn", "gp", "gfa", "mrd")
 FEW_NUMBERS = 200_000  # in all views, up to which a forest is grown
-FEW_COLUMNS = 600  # of all views, up to which their covariances are modelled in full
+FEW_COLUMNS = 600  # of two complete views, up to which covariances are modelled in full
+FEW_BY_ITERATION = 100  # of more views or with holes, where there is no closed form
 BRIEF = Search(n_restarts=1, max_iter=150)
 
 
@@ -70,7 +71,9 @@ def usual_members(views: Views) -> list[str]:
     """Names of the members that serve for data of this size."""
     n_samples, n_columns = views.shape
     forest = ["forest"] if n_samples * n_columns <= FEW_NUMBERS else []
-    return [*USUAL, *forest, *(["pcca"] if n_columns <= FEW_COLUMNS else [])]
+    holes = any(np.isnan(views.array(name)).any() for name in views)
+    few = FEW_COLUMNS if len(tuple(views)) == 2 and not holes else FEW_BY_ITERATION
+    return [*USUAL, *forest, *(["pcca"] if n_columns <= few else [])]
 
 
 def named_members(models: Any) -> dict[str, Any]:

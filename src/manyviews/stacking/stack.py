@@ -45,7 +45,8 @@ class Stack(BaseEstimator):
         names (``"mean"``, ``"ridge"``, ``"pls"``, ``"knn"``, ``"gp"``, ``"forest"``, ``"gfa"``,
         ``"pcca"``, ``"mrd"``), and any object with ``fit(views)`` and
         ``predict(known, target, return_std=True)``. Default: all names but ``"pls"``, with
-        ``"forest"`` for up to 200,000 numbers and ``"pcca"`` for up to 600 columns.
+        ``"forest"`` for up to 200,000 numbers and ``"pcca"`` for up to 600 columns (100 with
+        holes or of three views and more).
     folds : int, default=5
         Number of folds of shuffled samples; groups and sequences stay whole.
     targets : str or list of str, optional

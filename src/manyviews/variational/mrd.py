@@ -90,8 +90,8 @@ class MRD(ViewsModel):
         ``"auto"`` reads it off the correlations of the training residuals. It may be changed
         after the fit.
     residual_link : bool, default=True
-        Whether predictions of a view add a ridge regression, on the known views, of what the
-        latent space leaves unexplained, and have their intervals calibrated. Both are learnt from
+        Whether predictions of a view add a regression, on the known views, of what the latent
+        space leaves unexplained, and have their intervals calibrated. Both are learnt from
         training samples that the model is made to forget, when a question is first asked; see
         `manyviews.variational.residual_link.ResidualLink`. Predictions come from the
         latent space alone with time stamps, for views that are not Gaussian, and where values of

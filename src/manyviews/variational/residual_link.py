@@ -17,47 +17,54 @@ from ..fitted import Positions, Tables
 from ..fitted.adjustment import Adjustment
 from ..mappings.stochastic_posterior import StochasticPosterior
 from .engine import VariationalEngine, known_places
+from .link_features import LinkFeatures
 from .without_rows import keeping_rows, some_views
 
 FOLDS = 5
 LEAST_ROWS, MOST_ROWS = 10, 2000  # that a link is learnt from
-PENALTIES = (*np.logspace(-1, 6, 15).tolist(), np.inf)
+PENALTIES = (*np.logspace(-4, 4, 17).tolist(), np.inf)  # relative to the power of the features
 SHAPES = (0.0, 0.5, 1.0)
 PSEUDO_VALUES = 5.0  # by which the width of a column leans on that of all columns
+OPTIMISM = 4.0  # values by which few errors of chosen regressions are too small, as (1 + 4/N)
+EXACT = 1e-12  # least mean square of errors, in variances of the columns
+REACH = 0.5  # standard deviations that latent means may go beyond the values of a column
 
 
 @dataclass(frozen=True)
 class ResidualLink:
-    """E[y_d] = s m_d(x*) + b_d + wᵈ·a,   var[y_d] = c_d (v_d(x*) / v̄_d)^p.
+    """E[y_d] = s m_d(x*) + b_d + w_d·φ(a),   var[y_d] = c_d (v_d(x*) / v̄_d)^p.
 
-    m and v are the latent model's mean and variance, a the standardised values of the known
-    Gaussian views.
-    Ridge regression of y - s m on a gives w and b; its penalty and the share s ∈ [0, 1] minimise
-    the squared leave-one-out errors, c_d is their mean square, and the power p ∈ {0, ½, 1} is the
-    one under which they are likeliest. With an infinite penalty and s = 1 the latent model
-    stands as it is.
+    m and v are the latent model's mean and variance, the mean kept within reach of the values that
+    the column has in training rows; φ are features of the known Gaussian views' values a, straight
+    or curved (`LinkFeatures`). Ridge regression of y - s m on φ(a) gives w and b; the features, the
+    penalty and the share s ∈ [0, 1] minimise the squared leave-one-out errors, c_d is their mean
+    square, times (1 + 4/N), and the power p ∈ {0, ½, 1} is the one under which they are likeliest.
+    With an infinite penalty and s = 1 the latent model stands as it is.
 
     Attributes
     ----------
+    features : LinkFeatures
+        φ.
     share : float
         s.
     penalty : float
-    centre, scale : ndarray of shape (n_inputs,)
-        a = (inputs - centre) / scale.
-    coefficients : ndarray of shape (n_inputs, n_columns)
+    coefficients : ndarray of shape (n_features, n_columns)
     intercept : ndarray of shape (n_columns,)
+    low, high : ndarray of shape (n_columns,)
+        Limits of m.
     shape : float
         p.
     widths, typical : ndarray of shape (n_columns,)
         c_d, and v̄_d, the geometric mean of v_d over training rows.
     """
 
+    features: LinkFeatures
     share: float
     penalty: float
-    centre: Float[np.ndarray, " P"]
-    scale: Float[np.ndarray, " P"]
-    coefficients: Float[np.ndarray, "P D"]
+    coefficients: Float[np.ndarray, "F D"]
     intercept: Float[np.ndarray, " D"]
+    low: Float[np.ndarray, " D"]
+    high: Float[np.ndarray, " D"]
     shape: float
     widths: Float[np.ndarray, " D"]
     typical: Float[np.ndarray, " D"]
@@ -72,14 +79,15 @@ class ResidualLink:
     ) -> "ResidualLink":
         """Learn from rows that were forgotten: their values (NaN: missing) and their moments."""
         seen = ~np.isnan(Y)
-        centre, scale = inputs.mean(axis=0), inputs.std(axis=0)
-        scale = np.where(scale > 1e-9, scale, 1.0)
-        U, s, Vt = np.linalg.svd((inputs - centre) / scale, full_matrices=False)
+        low, high = _limits(Y)
+        mean = np.clip(mean, low, high)
         filled = np.where(seen, Y, mean)
         y, m = filled - filled.mean(axis=0), mean - mean.mean(axis=0)
-        found = min((_left_out(U, s, y, m, seen, p) for p in PENALTIES), key=lambda f: f.error)
-        target = y - found.share * m
-        shrunk = np.zeros_like(s) if np.isinf(found.penalty) else s / (s**2 + found.penalty)
+        candidates = [_Regression(each, inputs) for each in LinkFeatures.candidates(inputs)]
+        found, regression = min(
+            ((each.best(y, m, seen), each) for each in candidates), key=lambda pair: pair[0].error
+        )
+        coefficients = regression.coefficients(y - found.share * m, found.penalty)
         errors = np.where(seen, found.errors, np.nan)
         typical = np.exp(np.mean(np.log(variance), axis=0))
         relative = variance / typical
@@ -88,15 +96,17 @@ class ResidualLink:
             shape: _log_density(errors, wide * relative**shape) for shape, wide in widths.items()
         }
         shape = max(SHAPES, key=lambda p: density[p])
+        start = filled.mean(axis=0) - found.share * mean.mean(axis=0)
         return cls(
+            features=regression.features,
             share=found.share,
             penalty=found.penalty,
-            centre=centre,
-            scale=scale,
-            coefficients=Vt.T @ (shrunk[:, None] * (U.T @ target)),
-            intercept=filled.mean(axis=0) - found.share * mean.mean(axis=0),
+            coefficients=coefficients,
+            intercept=start - regression.centre @ coefficients,
+            low=low,
+            high=high,
             shape=shape,
-            widths=widths[shape],
+            widths=widths[shape] * (1.0 + OPTIMISM / len(Y)),
             typical=typical,
         )
 
@@ -107,11 +117,10 @@ class ResidualLink:
         variance: Float[np.ndarray, "N D"],
     ) -> Adjustment:
         """What becomes of the latent model's answers about new rows."""
-        direct = (inputs - self.centre) / self.scale @ self.coefficients
+        latent = self.share * np.clip(mean, self.low, self.high)
+        centre = self.intercept + latent + self.features(inputs) @ self.coefficients
         wide = self.widths * (variance / self.typical) ** self.shape
-        return Adjustment(
-            mean, self.intercept + self.share * mean + direct, np.sqrt(wide / variance)
-        )
+        return Adjustment(mean, centre, np.sqrt(wide / variance))
 
 
 class _LeftOut(NamedTuple):
@@ -119,6 +128,46 @@ class _LeftOut(NamedTuple):
     penalty: float
     share: float
     errors: Float[np.ndarray, "N D"]
+
+
+class _Regression:
+    """Ridge regressions on some features, for all penalties, by one decomposition ΦΦᵀ = US²Uᵀ."""
+
+    def __init__(self, features: LinkFeatures, inputs: Float[np.ndarray, "N P"]):
+        self.features = features
+        table = features(inputs)
+        self.centre = table.mean(axis=0)
+        self.table = table - self.centre
+        if self.table.shape[1] < len(table):
+            self.U, self.s, _ = np.linalg.svd(self.table, full_matrices=False)
+        else:  # the same, in a fraction of the time
+            squares, self.U = np.linalg.eigh(self.table @ self.table.T)
+            self.s = np.sqrt(np.maximum(squares, 0.0))
+
+    def best(
+        self,
+        y: Float[np.ndarray, "N D"],
+        m: Float[np.ndarray, "N D"],
+        seen: Bool[np.ndarray, "N D"],
+    ) -> _LeftOut:
+        """The penalty of the smallest leave-one-out errors."""
+        power = float(np.sum(self.s**2)) / len(y)
+        tried = (_left_out(self.U, self.s, y, m, seen, p * power) for p in PENALTIES if power)
+        nothing = _left_out(self.U, self.s, y, m, seen, np.inf)
+        return min((nothing, *tried), key=lambda found: found.error)
+
+    def coefficients(
+        self, target: Float[np.ndarray, "N D"], penalty: float
+    ) -> Float[np.ndarray, "F D"]:
+        """Φᵀ U (S² + penalty)⁻¹ Uᵀ target."""
+        return self.table.T @ (self.U @ ((self.U.T @ target) / (self.s**2 + penalty)[:, None]))
+
+
+def _limits(Y: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, np.ndarray]:
+    """How far latent means may go: the range of every column, and a little beyond."""
+    values = np.where(np.isnan(Y).all(axis=0), 0.0, Y)
+    beyond = REACH * np.nanstd(values, axis=0)
+    return np.nanmin(values, axis=0) - beyond, np.nanmax(values, axis=0) + beyond
 
 
 def _left_out(
@@ -151,7 +200,7 @@ def _mean_squares(
     seen = ~np.isnan(errors)
     squares = np.where(seen, np.nan_to_num(errors) ** 2 / relative, 0.0).sum(axis=0)
     counts = seen.sum(axis=0)
-    overall = squares.sum() / counts.sum()
+    overall = max(squares.sum() / counts.sum(), EXACT)
     return (squares + PSEUDO_VALUES * overall) / (counts + PSEUDO_VALUES)
 
 
