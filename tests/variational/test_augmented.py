@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import reference as ref
-from manyviews import MRD, BayesianGPLVM, McGPDS, Search
+from manyviews import MRD, BayesianGPLVM, Search
 from manyviews.data import When
 from manyviews.errors import OptionError
 from manyviews.expectations import Gaussian
@@ -14,10 +14,11 @@ from manyviews.inference.augmented import _negative_paths
 from manyviews.inference.bound import Model, evidence_bound
 from manyviews.kernels import RBF
 from manyviews.latent import StandardNormal, Temporal, make_sequences
-from manyviews.mappings import CollapsedGP, make_outputs
+from manyviews.mappings import CollapsedGP, StochasticPosterior, make_outputs
 from manyviews.mappings.augmented import augmented_rows
 from manyviews.mappings.base import condition
 from manyviews.variational.engine import VariationalEngine
+from manyviews.variational.taught import check_augmented
 
 N, NEW, Q, M = 20, 12, 2, 8
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
@@ -231,16 +232,8 @@ def test_what_it_cannot_do_is_named(model):
         model.predict({"left": left}, "right", augmented=True, n_modes=3)
     with pytest.raises(OptionError, match="coupled=False"):
         model.transform({"left": left}, augmented=True, coupled=False)
-    quick = {"search": Search(max_iter=5, n_restarts=1), "random_state": 0}
-    counts = {"left": left, "right": np.arange(120.0).reshape(30, 4) % 3}
-    mixed = MRD(2, 8, likelihood={"right": "poisson"}, **quick).fit(counts)
-    assert np.isfinite(mixed.predict({"left": left}, "right", augmented=True)).all()
-    with pytest.raises(OptionError, match="view 2"):
-        mixed.transform({"right": counts["right"]}, augmented=True)
-    with pytest.raises(OptionError, match="n_local"):
-        MRD(2, 8, n_local=1, **quick).fit({"left": left, "right": right}).transform(
-            {"left": left}, augmented=True
-        )
-    collaborative = McGPDS(1, 6, **quick).fit({"left": left, "right": right})
-    with pytest.raises(OptionError, match="paths of their own"):
-        collaborative.transform({"left": left}, augmented=True)
+    other = object.__new__(StochasticPosterior)
+    posteriors, nothing = (model.engine_.posteriors[0], other), np.full_like(right, np.nan)
+    check_augmented(posteriors, (left, nothing), 1, True)  # nothing is known of such a view
+    with pytest.raises(OptionError, match="view 2 are not"):
+        check_augmented(posteriors, (left, right), 1, True)
