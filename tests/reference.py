@@ -235,3 +235,47 @@ def inverse_wishart(sigma, scale, pseudo_samples):
     ratio = np.linalg.solve(sigma, scale)
     trace = np.trace(ratio) - len(sigma)
     return -0.5 * pseudo_samples * (trace - np.linalg.slogdet(ratio)[1])
+
+
+def inference_algorithm(train, row, shared, private, k):
+    """[MRD21, Algorithm 1], lines 6 to 9: k pairs of a training row and q(x̃) = (mean, variance).
+
+    ``train`` and ``row`` are (means, variances); what is private has the neighbour's variance.
+    """
+    means, variances = train
+    distances = [np.sqrt(sum((row[0][j] - mean[j]) ** 2 for j in shared)) for mean in means]
+    found = []
+    for n in sorted(range(len(means)), key=distances.__getitem__)[:k]:
+        mean, variance = row[0].copy(), row[1].copy()
+        for j in private:
+            mean[j], variance[j] = means[n][j], variances[n][j]
+        found.append((n, distances[n], mean, variance))
+    return found
+
+
+def smoothed_weights(train, row, shared, rows):
+    """w_n ∝ N(x_s; μ_ns, S_ns + s_s + h²) with Scott's h, for some training rows n."""
+    means, variances = train
+    weights = []
+    for n in rows:
+        weight = 1.0
+        for j in shared:
+            h = means[:, j].std() * len(means) ** (-1 / (len(shared) + 4))
+            wide = variances[n][j] + row[1][j] + h**2
+            weight *= np.exp(-0.5 * (row[0][j] - means[n][j]) ** 2 / wide) / np.sqrt(wide)
+        weights.append(weight)
+    return np.array(weights) / sum(weights)
+
+
+def output_moments(k, Z, K, noise, inducing, mean, variance, rule):
+    """[BGPLVM16, eq. 40-41] with noise at one q(x*), for all columns' q(u_d) = N(m_d, C_d)."""
+    zero, first, second = psi_rows(k, Z, mean[None], variance[None], rule)
+    inverse = np.linalg.inv(K)
+    means, variances = [], []
+    for m, C in zip(*inducing, strict=True):
+        b = inverse @ m
+        centred = second[0] - np.outer(first[0], first[0])
+        own = zero[0] - np.trace((inverse - inverse @ C @ inverse) @ second[0])
+        means.append(first[0] @ b)
+        variances.append(b @ centred @ b + own + noise)
+    return np.array(means), np.array(variances)

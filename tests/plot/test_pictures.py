@@ -246,3 +246,26 @@ def test_rivals_have_standard_errors(rng):
     low, high = lines[-1].get_segments()[-1][:, 1]
     assert (high - low) / 2 == pytest.approx(1.0)  # the std of 1 and 3 is √2, over √2
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["mean", "ridge"]
+
+
+@pytest.mark.parametrize(
+    ("target", "shape"),
+    [("image", None), ("image", "curve"), ("table", "skeleton"), ("table", None)],
+)
+def test_candidates_are_drawn_side_by_side(images, target, shape):
+    (other,) = {"image", "table"} - {target}
+    new = {other: images.training_data()[other].iloc[5:8]}
+    found = images.predict_candidates(new, target, 2, n_neighbours=4, n_modes=2)
+    ax = plot.candidates(images, found, row=1, shape=shape, ax=axes())
+    assert ax.get_title() == f"{target}: candidates"
+    shown = [text.get_text() for text in (*ax.texts, *ax.get_xticklabels())]
+    if ax.get_legend() is not None:
+        shown += [text.get_text() for text in ax.get_legend().get_texts()]
+    for weight, source in zip(found.weights[1], found.source[1], strict=True):
+        assert any(f"{weight:.0%}" in text and source in text for text in shown)
+    if target == "image" and shape is None:
+        assert ax.images[0].get_array().shape == (8, 2 * 8 + 1)
+    there = plot.candidates(images, found, row=1, view=other, ax=axes())
+    assert there.get_title() == f"{other}: the samples they come from"
+    with pytest.raises(OptionError, match="row must be from 0 to 2"):
+        plot.candidates(images, found, row=3)

@@ -267,6 +267,8 @@ def test_bad_options_have_clear_errors(three):
         model.predict({"A": views["A"][:2]}, "B", private="blend")
     with pytest.raises(OptionError, match="jointly"):
         model.transform({"A": views["A"][:2]}, coupled=False)
+    with pytest.raises(OptionError, match="paths of their own"):
+        model.transform({"A": views["A"][:2]}, augmented=True)
     with pytest.raises(OptionError, match="no view"):
         model.path("D")
     with pytest.raises(OptionError, match="fit_power"):

@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from ..errors import OptionError, SegmentationWarning
 from ..inference.new_points import NewPoints
+from .candidates import completed, log_nearness
 from .engine import Engine, Tables
 from .positions import Positions
 from .segmentation import ACTIVE_THRESHOLD, Segmentation, segment
@@ -62,6 +63,13 @@ def cross_view(
     return fill_private(found, engine.positions, parts, strength, treatment)
 
 
+def unfilled(found: NewPoints, n_modes: int) -> Positions:
+    """Where rows are by what is known of them alone: one place each, or several if asked for."""
+    if n_modes > 1:
+        return as_positions(found, n_modes)
+    return Positions.independent(found.q.mean, found.q.variance)
+
+
 def fill_private(
     known: Positions,
     train: Positions,
@@ -104,7 +112,7 @@ def fill_private(
     keep = strength
     if treatment == "nearest":
         keep = np.where(np.isin(np.arange(len(strength)), parts.private_b), 0.0, 1.0)
-    return replace(_between(known, near, keep), weights=known.weights)
+    return completed(known, near, keep)
 
 
 def conditional_mixture(known: Positions, train: Positions, parts: Segmentation) -> Positions:
@@ -112,40 +120,24 @@ def conditional_mixture(known: Positions, train: Positions, parts: Segmentation)
 
     The latent points of the samples have a density Q(x) = (1/N) Σ_n N(μ_n, S_n), smoothed by
     Scott's bandwidth h in the shared dimensions s. Then Q(x_p | x_s) = Σ_n w_n N(μ_np, S_np)
-    with w_n ∝ N(x_s; μ_ns, S_ns + h²), of which the ``NEIGHBOURS`` largest are kept.
+    with w_n ∝ N(x_s; μ_ns, S_ns + h²), of which the ``NEIGHBOURS`` largest are kept; see
+    `log_nearness()`.
     """
     s = parts.shared
-    train_mean, train_variance = train.mean, train.variance
-    n_train, Q = train_mean.shape
-    h = train_mean[:, s].std(axis=0) * n_train ** (-1.0 / (len(s) + 4))  # Scott 1992
-    count = min(NEIGHBOURS, n_train)
+    count = min(NEIGHBOURS, len(train.mean))
     weights, chosen = [], []
     for row_mean, row_variance in zip(known.mean, known.variance, strict=True):
-        spread = row_variance[s] + train_variance[:, s] + h**2
-        logs = -0.5 * np.sum(
-            (row_mean[s] - train_mean[:, s]) ** 2 / spread + np.log(spread), axis=1
-        )
+        logs = log_nearness(row_mean, row_variance, train, s)
         near = np.argsort(-logs, kind="stable")[:count]
         weight = np.exp(logs[near] - logs[near[0]])
         weights.append(weight / weight.sum())
         chosen.append(near)
     copies = replace(known, weights=None).rows(np.repeat(np.arange(len(known.mean)), count))
-    keep = np.where(np.isin(np.arange(Q), parts.private_b), 0.0, 1.0)
-    mixture = _between(copies, train.rows(np.concatenate(chosen)), keep)
+    keep = np.where(np.isin(np.arange(known.mean.shape[1]), parts.private_b), 0.0, 1.0)
+    mixture = completed(copies, train.rows(np.concatenate(chosen)), keep)
     outer = np.ones((len(known), 1)) if known.weights is None else known.weights
     inner = np.reshape(weights, (*outer.shape, count))
     return replace(mixture, weights=(outer[:, :, None] * inner).reshape(len(outer), -1))
-
-
-def _between(a: Positions, b: Positions, keep: Float[np.ndarray, " Q"]) -> Positions:
-    """The sum keep a + (1 - keep) b, dimension by dimension, of independent a and b."""
-    left = 1.0 - keep
-    mean = keep * a.mean + left * b.mean
-    if a.spread.ndim == 2:
-        return Positions.independent(mean, keep**2 * a.variance + left**2 * b.variance)
-    own, other = a.covariance[a.kind], b.covariance[b.kind]
-    spread = np.outer(keep, keep) * own + np.outer(left, left) * other
-    return Positions(mean, spread, np.arange(len(mean)))
 
 
 def neighbours(q: Positions, train: Positions, dimensions: list[int]) -> Int[np.ndarray, " R"]:

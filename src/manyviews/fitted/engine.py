@@ -18,7 +18,7 @@ from jaxtyping import Float, Int
 from ..data import When
 from ..errors import OptionError
 from .positions import Positions
-from .segmentation import ACTIVE_THRESHOLD, segment
+from .segmentation import ACTIVE_THRESHOLD, Segmentation, segment
 
 Tables = Sequence[Float[np.ndarray, "N _"]]
 """One table per view; NaN is missing, a view of NaN alone is absent."""
@@ -87,7 +87,7 @@ class Engine(ABC):
     ) -> list[Float[np.ndarray, "S N D"]]:
         """Joint draws of some views at positions, noise included."""
         x = q.draw(n_samples, rng)
-        at = Positions.known(x.reshape(-1, x.shape[-1]))
+        at = q.at(x.reshape(-1, x.shape[-1]))
         return [self.draw_at(view, at, rng).reshape(*x.shape[:2], -1) for view in views]
 
     def draw_at(
@@ -173,7 +173,11 @@ class Engine(ABC):
 
     def common(self, known: Sequence[int], wanted: Sequence[int]) -> list[int]:
         """The dimensions in which rows of some views correspond to rows of others."""
-        return segment(self.relevance, list(known), list(wanted), ACTIVE_THRESHOLD).shared
+        return self.divided(known, wanted).shared
+
+    def divided(self, known: Sequence[int], wanted: Sequence[int]) -> Segmentation:
+        """The dimensions divided between some views (A) and others (B)."""
+        return segment(self.relevance, list(known), list(wanted), ACTIVE_THRESHOLD)
 
     # ------------------------------------------------------------------ over time
 

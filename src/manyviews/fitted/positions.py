@@ -126,6 +126,10 @@ class Positions:
         noise = self._noise(picked.kind.reshape(shape[:2]), shape, rng)
         return picked.mean.reshape(shape) + noise
 
+    def at(self, x: Float[np.ndarray, "R Q"]) -> "Positions":
+        """Known positions of the same rows, as `draw()` gives them."""
+        return Positions.known(x)
+
     def pick(self, n_samples: int, rng: np.random.RandomState) -> "Positions":
         """A part of every row, drawn by its weight, so many times: n_samples x n_rows of them."""
         assert self.weights is not None

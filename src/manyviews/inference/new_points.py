@@ -38,6 +38,8 @@ class NewPoints(NamedTuple):
     ends: Gaussian
     """All ends of the optimisation, rows x starts x Q, the best first: the modes."""
     end_bounds: Float[np.ndarray, "N S"]
+    taught: tuple[Posterior, ...] | None = None
+    """The posteriors of the maps, where the rows revised these; see `inference.augmented`."""
 
 
 def infer_new_points(

@@ -19,6 +19,7 @@ from ..expectations import Gaussian
 from ..latent import Paths, everything, marginals
 from ..latent.paths import NOTHING
 from ..mappings import Posterior
+from .augmented import teach_paths
 from .flow import training_flow
 from .following import followed_path
 from .neighbours import nearest_rows
@@ -52,6 +53,7 @@ def infer_sequences(
     n_neighbours: int = 10,
     flow_weight: float = 0.0,
     looks: tuple[Tables, Tables] | None = None,
+    augmented: bool = False,
 ) -> NewPoints:
     """Infer q(X*) of new rows at given inputs, in new sequences or in those trained on.
 
@@ -65,6 +67,8 @@ def infer_sequences(
         How much it counts, besides the prior over time, how training sequences moved on.
     looks
         New and training rows on scales on which they can be compared. Default: as they are.
+    augmented
+        Whether the best paths go on with q(U) at its optimum for all rows; see `teach_paths()`.
     """
     trained = np.asarray(latent.sequences.code)
     touched = np.flatnonzero(np.isin(trained, code))
@@ -113,6 +117,8 @@ def infer_sequences(
         if whole is not ends[0][0]:
             ends.insert(0, bound.ascend(whole, POLISHING))
         ends = _best(ends, max(2, n_optimised or 1))
+        if augmented:
+            return teach_paths(bound, ends[0][0], train, old, posteriors, data, rows, powers)
         gains = np.stack([value for _, value in ends]) - bound.of_first(len(old))
         found = [bound.marginals(x)[new] for x, _ in ends]
     return _by_row(found, gains, place[new])

@@ -65,6 +65,11 @@ class PathBound:
         lam[len(m) - len(target) :] = precision[:, self.columns]
         return _flat(m, lam)
 
+    def given(self) -> Float[np.ndarray, " V"]:
+        """The sites as they were given: of training rows those of the fit, of new ones none."""
+        latent = self.latent
+        return _flat(np.asarray(latent.target.value), np.asarray(latent.precision.value))
+
     def ascend(
         self, x: Float[np.ndarray, " V"], iterations: int
     ) -> tuple[Float[np.ndarray, " V"], Float[np.ndarray, " S"]]:
@@ -93,13 +98,12 @@ class PathBound:
         """The bound of each sequence at the sites given, with the evidence of the first rows."""
         if not n_rows:
             return np.zeros(self.n_sequences)
-        sites = (np.asarray(self.latent.target.value), np.asarray(self.latent.precision.value))
         counted = (jnp.arange(len(self.place)) < n_rows) * 1.0
-        return self._of_sequences(self._evaluated(_flat(*sites), counted))
+        return self._of_sequences(self._evaluated(self.given(), counted))
 
     def marginals(self, x: Float[np.ndarray, " V"]) -> Gaussian:
         """q(x) of all rows, of all that the latent space holds."""
-        found = _with_sites(self.latent, jnp.asarray(x))
+        found = with_sites(self.latent, jnp.asarray(x))
         target, precision = np.array(self.whole.target.value), np.array(self.whole.precision.value)
         target[:, self.columns] = found.target.value
         precision[:, self.columns] = found.precision.value
@@ -131,7 +135,8 @@ def _flat(
     return np.concatenate([target.ravel(), np.log(precision).ravel()])
 
 
-def _with_sites(latent: Paths, x: Float[Array, " V"]) -> Paths:
+def with_sites(latent: Paths, x: Float[Array, " V"]) -> Paths:
+    """The paths with other sites."""
     N, Q = latent.target.raw.shape
     target, log_precision = x[: N * Q].reshape(N, Q), x[N * Q :].reshape(N, Q)
     precision = jnp.exp(jnp.clip(log_precision, -40.0, 40.0))
@@ -145,7 +150,7 @@ def _with_sites(latent: Paths, x: Float[Array, " V"]) -> Paths:
 def _negative_bound(x: Float[Array, " V"], context: Any) -> tuple[Array, Float[Array, " N"]]:
     """Minus the bound, and every row's share in the bound."""
     latent, evidences, views, counted, flow = context
-    found = _with_sites(latent, x).smooth()
+    found = with_sites(latent, x).smooth()
     q = Gaussian(found.mean, found.variance)
     shares = -jnp.sum(found.kl, axis=1)
     for view, chunks in zip(views, evidences, strict=True):

@@ -142,7 +142,7 @@ def _patterned_bound(
         inner = inner_cholesky(A, beta)
         projected = solve_triangular(stats.L, stats.psi1.T @ factor, lower=True)
         explained = jnp.sum(solve_triangular(inner, projected, lower=True) ** 2)
-        total += _column_terms(
+        total += column_terms(
             A, inner, beta, stats.psi0[g], outputs.weights[g].sum(), outputs.n_columns[g]
         )
         total += 0.5 * beta * (beta * explained - outputs.sum_squares[g])
@@ -154,13 +154,13 @@ def _scattered_bound(
 ) -> Float[Array, ""]:
     A = stats.whitened(0)
     n_columns = outputs.filled.shape[1]
-    columns = _column_terms(
+    columns = column_terms(
         A, inner_cholesky(A, beta), beta, stats.psi0[0], outputs.weights[0].sum(), n_columns
     )
     return columns + mean_term(stats, beta, outputs) - 0.5 * beta * outputs.sum_squares
 
 
-def _column_terms(
+def column_terms(
     A: Float[Array, "M M"],
     inner: Float[Array, "M M"],
     beta: Float[Array, ""],

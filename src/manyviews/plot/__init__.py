@@ -2,6 +2,7 @@
 
 from .animate import animate_sequence, animate_traversal
 from .associations import association_map
+from .candidates import candidates
 from .density import predictive_density
 from .features import top_features
 from .fitting import bound_trace, signal_trace
@@ -21,6 +22,7 @@ __all__ = [
     "association_map",
     "bound_trace",
     "calibration",
+    "candidates",
     "choose_picture",
     "data_overview",
     "latent_map",

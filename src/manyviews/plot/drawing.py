@@ -1,5 +1,6 @@
 """Rows of a view as pictures: images and skeletons side by side, curves, bars."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -31,9 +32,13 @@ def picture_of(subject: Subject, view: str, shape: Any = None) -> Picture:
 
 
 def draw_images(
-    rows: Float[np.ndarray, "n D"], picture: Picture, limits: tuple[float, float], ax: Any
+    rows: Float[np.ndarray, "n D"],
+    picture: Picture,
+    limits: tuple[float, float],
+    ax: Any,
+    labels: Sequence[str] = (),
 ) -> "Axes":
-    """Images in one line, on a common grey scale."""
+    """Images in one line, on a common grey scale, with labels below."""
     images = picture.arrange(rows)
     width = images.shape[2]
     gap = max(1, round(GAP * width))
@@ -43,14 +48,18 @@ def draw_images(
     if picture.shape[2:]:  # colours: to 0..1
         strip = np.nan_to_num((strip - limits[0]) / (limits[1] - limits[0]), nan=1.0).clip(0, 1)
     ax.imshow(strip, cmap="gray", vmin=limits[0], vmax=limits[1], interpolation="nearest")
-    ax.set_xticks([])
+    middles = np.arange(len(labels)) * (width + gap) + 0.5 * (width - 1)
+    ax.set_xticks(middles, labels, fontsize="small")
+    ax.tick_params(length=0)
     ax.set_yticks([])
     ax.spines[:].set_visible(False)
     return ax
 
 
-def draw_skeletons(rows: Float[np.ndarray, "n D"], picture: Picture, ax: Any) -> "Axes":
-    """Skeletons in one line, seen from where they are broadest, each with its bones."""
+def draw_skeletons(
+    rows: Float[np.ndarray, "n D"], picture: Picture, ax: Any, labels: Sequence[str] = ()
+) -> "Axes":
+    """Skeletons in one line, seen from where they are broadest, each with its bones and label."""
     joints = flat_joints(picture.arrange(rows))
     extent = joints.max(axis=(0, 1)) - joints.min(axis=(0, 1))
     step = (1 + GAP) * max(float(extent[0]), 0.5 * float(extent[1]))
@@ -59,6 +68,9 @@ def draw_skeletons(rows: Float[np.ndarray, "n D"], picture: Picture, ax: Any) ->
         lines = [body[list(bone)] for bone in picture.bones]
         ax.add_collection(LineCollection(lines, colors=COLOURS[0], linewidths=1.5))
         ax.plot(*body.T, "o", markersize=2, color=COLOURS[1])
+    below = float(np.nanmin(joints[..., 1])) - GAP * float(extent[1])
+    for place, label in enumerate(labels):
+        ax.text(place * step, below, label, ha="center", va="top", fontsize="small")
     ax.set_aspect("equal")
     ax.autoscale_view()
     ax.set_axis_off()

@@ -93,6 +93,12 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
             For variational models with time stamps: weight of the expectation that new rows move as
             training sequences did, in addition to the prior over time, which does not know a
             direction. One counts every step as one observation.
+        augmented : bool, default=False
+            For variational models: whether new rows teach the map [BGPLVM16, §4.1]. The bound of
+            training and new rows together is maximised over the positions of all new rows, the
+            inducing variables being at their optimum for both, instead of held as the training
+            rows left them. Answers then depend on which rows are asked about together, and
+            take up to 500 iterations, each as long as one of a fit to as many rows.
         """
         scaled, when = self._new(X, times, sequences)
         q = self._infer([scaled], when, how=how).likeliest()
@@ -124,6 +130,8 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         coupled : bool, default=True
             See `transform()`.
         flow_weight : float, default=0.0
+            See `transform()`.
+        augmented : bool, default=False
             See `transform()`.
         return_std, return_cov : bool, default=False
             Whether to return standard deviations, or the covariance of each row's values, as well.

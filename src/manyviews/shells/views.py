@@ -26,10 +26,12 @@ from ..data import (
 from ..errors import DataError, OptionError
 from ..fitted import Positions
 from ..fitted.adjustment import Adjustment
+from ..fitted.candidates import Candidates
 from ..fitted.explain import mean_slopes, variance_explained, variance_explained_by
 from ..fitted.findings import divided
 from ..fitted.segmentation import ACTIVE_THRESHOLD, Segmentation, segment
 from ..fitted.stability import Stability, assess_stability
+from .candidates import predict_candidates
 from .fitted_model import MIN_SAMPLES, FittedModel, in_units, keyword_options, refuse_both
 from .naming import (
     Names,
@@ -230,7 +232,7 @@ class ViewsModel(FittedModel):
     ) -> Any:  # fmt: skip
         """Latent means (and std) of new samples from the views that they have.
 
-        For ``times``, ``sequences``, ``coupled`` and ``flow_weight`` see
+        For ``times``, ``sequences``, ``coupled``, ``flow_weight`` and ``augmented`` see
         `BayesianGPLVM.transform`.
         """
         new = self._new(views, times, sequences)
@@ -347,6 +349,52 @@ class ViewsModel(FittedModel):
             means, stds = adjust.parts(means), stds * adjust.stretch[:, None]
         scaling = self.scalings_[place]
         return Modes(weights, in_units(scaling, means, None), scaling.undo_std(stds))
+
+    def predict_candidates(
+        self, views: Any, target: str, n_candidates: int = 5, *, n_neighbours: int | None = None,
+        blend: bool = False, times: Any = None, sequences: Any = None, **how: Any,
+    ) -> Candidates:  # fmt: skip
+        """Predict a view as alternatives, each from training samples [MRD21, Algorithm 1].
+
+        The known views say where a sample is in the dimensions that they share with the wanted
+        view. For each of the training samples that are nearest there, its private dimensions are
+        taken and an output is generated. Where known views leave several answers, as a
+        silhouette does of a pose, these are answers that occurred.
+
+        Parameters
+        ----------
+        views
+            Known views of new samples; NaN is missing.
+        target : str
+            The view to predict, of which nothing is given.
+        n_candidates : int, default=5
+            How many alternatives to return for each sample.
+        n_neighbours : int, optional
+            Training samples to take private dimensions from; samples that lack the wanted view do
+            not count. By default as many as candidates. With more, neighbours whose outputs are
+            alike are one candidate (Ward's clusters): the output of the most probable of them,
+            with the weight of all. With ``n_modes``, so many for every mode.
+        blend : bool, default=False
+            Whether all dimensions lie between the neighbour's and those inferred, by the
+            relevance that they have for the known views, instead of only the private ones being
+            replaced.
+        times, sequences
+            For models fitted with time stamps; see `BayesianGPLVM.transform`.
+        **how
+            Options of the model for new samples; see its Notes.
+
+        Returns
+        -------
+        Candidates
+            Weights, means, standard deviations, and the training samples that they come from.
+            Weights are the density of the inferred position around each neighbour in the shared
+            dimensions, smoothed by Scott's bandwidth. What is private has the neighbour's own
+            uncertainty; the paper keeps that of the new sample, which is the prior's and makes
+            candidates alike.
+        """
+        return predict_candidates(
+            self, self._new(views, times, sequences), target, n_candidates, n_neighbours, blend, how
+        )
 
     def _asked(
         self, new: NewSamples, places: Sequence[int], how: dict[str, Any]

@@ -13,7 +13,8 @@ from scipy.stats import norm
 from ..data import When
 from ..errors import OptionError
 from ..fitted import Positions, Tables
-from ..fitted.cross_view import as_positions, known_places, neighbours
+from ..fitted.cross_view import as_positions, known_places, neighbours, unfilled
+from ..fitted.segmentation import Segmentation
 from ..inference.bound import Model
 from ..io import register_record
 from ..latent import Collaborative, make_sequences, marginals
@@ -55,6 +56,7 @@ class CollaborativeEngine(VariationalEngine):
         evidence_power: Sequence[float | str] = (),
         n_starts: int = 10,
         flow_weight: float = 0.0,
+        augmented: bool = False,
         losses: dict[str, dict[str, float]] | None = None,
     ) -> Positions:
         """q(x*) of rows; ``private="auto"`` takes what predicts left-out sequences best."""
@@ -64,6 +66,11 @@ class CollaborativeEngine(VariationalEngine):
             raise OptionError(f"private must be one of {('auto', *TREATMENTS)}, got {private!r}")
         if not coupled:
             raise OptionError("the rows of collaborative paths are always inferred jointly")
+        if augmented:
+            raise OptionError(
+                "augmented=True is for views of one latent space, and these have paths of their "
+                "own: leave it out"
+            )
         powers = self.powers(evidence_power, timed=True)
         question = Question(tuple(known_places(rows)), tuple(wanted))
         if not question.known or not set(question.wanted) - set(question.known):
@@ -75,7 +82,7 @@ class CollaborativeEngine(VariationalEngine):
             rows, self._when(rows, when), n_modes, powers, n_starts, flow_weight=flow_weight
         )
         if not wanted:
-            return Positions.independent(points.q.mean, points.q.variance)
+            return unfilled(points, n_modes)
         return self.private_paths(as_positions(points, n_modes), question, private)
 
     def log_density(
@@ -83,8 +90,16 @@ class CollaborativeEngine(VariationalEngine):
     ) -> Float[np.ndarray, " N"]:
         return super().log_density(rows, self._when(rows, when), method=method, n_starts=n_starts)
 
-    def common(self, known: Sequence[int], wanted: Sequence[int]) -> list[int]:
-        return list(range(self.positions.mean.shape[1]))[self.latent.shared_dimensions()]
+    def divided(self, known: Sequence[int], wanted: Sequence[int]) -> Segmentation:
+        """The shared path, and the paths that some views or others have for themselves."""
+        everything = list(range(self.positions.mean.shape[1]))
+
+        def own(views: set[int]) -> list[int]:
+            return [d for view in sorted(views) for d in everything[self.latent.dimensions(view)]]
+
+        a, b = set(known), set(wanted)
+        shared = everything[self.latent.shared_dimensions()]
+        return Segmentation(shared, own(a - b), own(b - a), own(set(range(len(self.data))) - a - b))
 
     def prior(self, n_rows: int) -> Positions:
         """A shared point, and every view's point around it."""

@@ -36,6 +36,7 @@ class EncodedEngine(VariationalEngine):
         evidence_power: Sequence[float | str] = (),
         n_starts: int = 10,
         flow_weight: float = 0.0,
+        augmented: bool = False,
         refine: int | None = 0,
     ) -> Positions:
         """q(x*) of rows in one pass of the encoder, moved on by ``refine`` steps.
@@ -45,11 +46,14 @@ class EncodedEngine(VariationalEngine):
         """
         if rows is self.data:
             return self.positions
-        if refine is None or n_modes > 1 or private != "posterior" or when is not None:
+        searched = refine is None or n_modes > 1 or private != "posterior"
+        if searched or when is not None or augmented:
             return super().infer(
                 rows, when, wanted, private=private, n_modes=n_modes, coupled=coupled,
                 evidence_power=evidence_power, n_starts=n_starts, flow_weight=flow_weight,
+                augmented=augmented,
             )  # fmt: skip
+        assert refine is not None
         if refine < 0:
             raise OptionError(f"refine must be at least 0, got {refine}")
         q = encoded(self.encoder, self.encoder.look(rows))

@@ -16,8 +16,9 @@ from ..data import When
 from ..errors import OptionError
 from ..expectations import Gaussian
 from ..fitted import Engine, Positions, Tables
-from ..fitted.cross_view import as_positions, check_treatment, cross_view
+from ..fitted.cross_view import as_positions, check_treatment, cross_view, unfilled
 from ..fitted.engine import Spread, normalised
+from ..inference.augmented import teach_rows
 from ..inference.bound import Model
 from ..inference.independence import independent_share
 from ..inference.neighbours import nearest_rows
@@ -38,6 +39,7 @@ from .kind_answers import (
     value_quantiles,
 )
 from .prediction import draw, moments
+from .taught import Taught, check_augmented
 
 
 @register_record
@@ -82,6 +84,7 @@ class VariationalEngine(Engine):
         evidence_power: Sequence[float | str] = (),
         n_starts: int = 10,
         flow_weight: float = 0.0,
+        augmented: bool = False,
     ) -> Positions:
         """q(x*) of rows [BGPLVM16, §4], and of what is private to the wanted views
         [MRD21, Algorithm 1].
@@ -97,15 +100,21 @@ class VariationalEngine(Engine):
             Whether rows of a sequence are inferred jointly.
         evidence_power
             Exponent of each view's evidence, or ``"auto"``.
+        augmented
+            Whether q(U) is at its optimum for training rows and these together, and not held.
         """
         if rows is self.data:
             return self.positions
         check_treatment(private)
         powers = self.powers(evidence_power, when is not None)
-        found = self.search(rows, when, n_modes, powers, n_starts, coupled, flow_weight)
-        if not wanted:
-            return Positions.independent(found.q.mean, found.q.variance)
-        return cross_view(self, rows, wanted, as_positions(found, n_modes), private)
+        if augmented:
+            check_augmented(self.posteriors, rows, n_modes, coupled)
+        found = self.search(rows, when, n_modes, powers, n_starts, coupled, flow_weight, augmented)
+        if wanted:
+            q = cross_view(self, rows, wanted, as_positions(found, n_modes), private)
+        else:
+            q = unfilled(found, n_modes)
+        return q if found.taught is None else Taught.by(q, found.taught)
 
     def search(
         self,
@@ -116,17 +125,24 @@ class VariationalEngine(Engine):
         n_starts: int = 10,
         coupled: bool = True,
         flow_weight: float = 0.0,
+        augmented: bool = False,
     ) -> NewPoints:
-        """The optima of the bound over q(x*), q(U) held."""
+        """The optima of the bound over q(x*), q(U) held; or the joint one of all rows."""
         if n_modes < 1:
             raise OptionError(f"n_modes must be at least 1, got {n_modes}")
         rows, latent = tuple(rows), self.model.latent
         n_optimised, n_starts = n_modes if n_modes > 1 else None, max(n_starts, n_modes)
         if when is None:
-            return infer_new_points(
-                latent.prior(len(rows[0])), self.marginals, self.posteriors, rows,
+            prior = latent.prior(len(rows[0]))
+            found = infer_new_points(
+                prior, self.marginals, self.posteriors, rows,
                 nearest_rows(*self.looks(rows), n_starts), powers=powers, n_optimised=n_optimised,
             )  # fmt: skip
+            if not augmented:
+                return found
+            return teach_rows(
+                found, prior, self.marginals, self.posteriors, self.data, rows, powers
+            )
         assert isinstance(latent, Paths)
         if flow_weight < 0.0:
             raise OptionError(f"flow_weight must be at least 0, got {flow_weight}")
@@ -135,7 +151,7 @@ class VariationalEngine(Engine):
         return infer_sequences(
             latent, self.posteriors, self.data, rows, when.inputs, when.code,
             powers=powers, n_optimised=n_optimised, coupled=coupled, n_neighbours=n_starts,
-            flow_weight=flow_weight, looks=self.looks(rows),
+            flow_weight=flow_weight, looks=self.looks(rows), augmented=augmented,
         )  # fmt: skip
 
     def looks(self, rows: Tables) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
@@ -216,7 +232,7 @@ class VariationalEngine(Engine):
         self, view: int, q: Positions, spread: Spread = None
     ) -> tuple[Float[np.ndarray, "R D"], np.ndarray | None]:
         """Exact for Gaussian positions with independent dimensions [BGPLVM16, eq. 40-41]."""
-        return moments(self.posteriors[view], self._seen(view, q), spread)
+        return moments(self._posterior(view, q), self._seen(view, q), spread)
 
     def draw(
         self, views: Sequence[int], q: Positions, n_samples: int, rng: np.random.RandomState
@@ -232,7 +248,7 @@ class VariationalEngine(Engine):
 
     def _draw(self, view: int, q: Positions, n_samples: int, rng: np.random.RandomState) -> Any:
         key = jax.random.key(rng.randint(2**31 - 1))
-        return draw(self.posteriors[view], self._seen(view, q), n_samples, key)
+        return draw(self._posterior(view, q), self._seen(view, q), n_samples, key)
 
     def fill(
         self, view: int, rows: Tables, q: Positions
@@ -319,6 +335,10 @@ class VariationalEngine(Engine):
         return extended(latent, when)
 
     # ------------------------------------------------------------------ dimensions of a view
+
+    def _posterior(self, view: int, q: Positions) -> Posterior:
+        """What the map to a view is like, by what training rows and these rows taught it."""
+        return q.posteriors[view] if isinstance(q, Taught) else self.posteriors[view]
 
     def _seen(self, view: int, q: Positions) -> Gaussian:
         """The dimensions that a view is a function of."""

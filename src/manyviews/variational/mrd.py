@@ -118,6 +118,8 @@ class MRD(ViewsModel):
       modes are whole paths.
     - ``coupled=True``: with time stamps, whether samples of a sequence are inferred jointly.
     - ``flow_weight=0.0``: with time stamps, see `BayesianGPLVM.transform`.
+    - ``augmented=False``: whether new samples teach the maps of the views that are known of them;
+      see `BayesianGPLVM.transform`. For Gaussian views without local processes.
 
     Attributes
     ----------
