@@ -16,7 +16,8 @@ from ..data.times import aligned_to
 def several_views(X: Any) -> bool:
     """Whether features are views by name (or a list of tables), and not one table."""
     if isinstance(X, list | tuple):
-        return np.ndim(next((part for part in X if part is not None), None)) == 2
+        tables = [part for part in X if part is not None]
+        return bool(tables) and np.ndim(tables[0]) == 2
     return is_mudata(X) or (isinstance(X, Mapping) and not issparse(X))
 
 

@@ -88,8 +88,10 @@ def find_candidates(
     count = min(n_neighbours, len(seen))
     search = NearestNeighbors(n_neighbors=count).fit(train.mean[:, parts.shared])
     distances, near = search.kneighbors(known.mean[:, parts.shared])
-    rows = zip(known.mean, known.variance, near, strict=True)
-    nearness = [log_nearness(*row, train, parts.shared)[own] for *row, own in rows]
+    nearness = [
+        log_nearness(mean, variance, train, parts.shared)[own]
+        for mean, variance, own in zip(known.mean, known.variance, near, strict=True)
+    ]
     keep = np.ones(known.mean.shape[1]) if strength is None else strength
     if strength is None:
         keep[parts.private_b] = 0.0

@@ -44,8 +44,7 @@ def side_by_side(table: pd.DataFrame, groups: Any) -> pd.DataFrame:
     if sizes.nunique() > 1:
         least, most = sizes.idxmin(), sizes.idxmax()
         raise OptionError(
-            f"groups must be equally large: {least!r} has {sizes[least]}, "
-            f"{most!r} has {sizes[most]}"
+            f"groups must be equally large: {least!r} has {sizes.min()}, {most!r} has {sizes.max()}"
         )
     names = list(dict.fromkeys(of_row))
     rows = [table.to_numpy()[(of_row == name).to_numpy()].ravel() for name in names]

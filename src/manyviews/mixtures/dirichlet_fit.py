@@ -94,7 +94,8 @@ def _sample(
     engine = MixtureEngine(tuple(tables), average(mixtures), _without_last(mixtures[chosen]))
     estimator._adopt(engine, FitInfo(converged=True), n_iter=n_sweeps)
     kept = kept_trace(estimator)
-    estimator.n_clusters_ = int(posterior_sizes(kept).idxmax())
+    sizes = posterior_sizes(kept)
+    estimator.n_clusters_ = int(sizes.index[int(sizes.to_numpy().argmax())])
     if estimator.n_chains > 1:
         r_hat = split_r_hat(kept["log_likelihood"])
         estimator.fit_info_.converged = bool(r_hat <= LARGEST_R_HAT)

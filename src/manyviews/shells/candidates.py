@@ -89,5 +89,7 @@ def predict_candidates(
 def joined(parts: list[Candidates]) -> Candidates:
     """Of the rows of all parts."""
     arrays = [field.name for field in fields(Candidates) if field.name != "view"]
-    together = {name: np.concatenate([getattr(p, name) for p in parts]) for name in arrays}
+    together: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays
+    }
     return replace(parts[0], **together)

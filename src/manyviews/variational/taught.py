@@ -20,7 +20,8 @@ class Taught(Positions):
     @classmethod
     def by(cls, q: Positions, posteriors: tuple[Posterior, ...]) -> Self:
         """The same positions with the maps as they revised them."""
-        return cls(*(getattr(q, field.name) for field in fields(Positions)), posteriors)
+        own = {field.name: getattr(q, field.name) for field in fields(Positions)}
+        return cls(**own, posteriors=posteriors)
 
     def at(self, x: Float[np.ndarray, "R Q"]) -> Positions:
         return self.by(super().at(x), self.posteriors)
