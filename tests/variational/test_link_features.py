@@ -105,3 +105,13 @@ def test_a_view_that_is_known_exactly_keeps_a_width(rng):
     inputs = rng.normal(size=(30, 2))
     link = ResidualLink.fit(inputs, inputs, inputs, np.ones_like(inputs))
     assert (link.adjustment(inputs, inputs, np.ones_like(inputs)).stretch > 0).all()
+
+
+def test_a_latent_model_that_is_no_better_is_left_out(rng):
+    inputs = rng.normal(size=(25, 2))
+    signal = inputs @ rng.normal(size=(2, 4))
+    Y = signal + 0.3 * rng.normal(size=signal.shape)
+    no_better = signal + 0.1 * rng.normal(size=signal.shape)
+    far_better = Y + 0.02 * rng.normal(size=signal.shape)
+    links = [ResidualLink.fit(inputs, Y, m, np.ones_like(m)) for m in (no_better, far_better)]
+    assert [link.share > 0.5 for link in links] == [False, True]

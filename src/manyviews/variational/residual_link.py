@@ -26,7 +26,8 @@ LEAST_ROWS, MOST_ROWS = 10, 2000  # that a link is learnt from
 PENALTIES = (*np.logspace(-4, 4, 17).tolist(), np.inf)  # relative to the power of the features
 SHAPES = (0.0, 0.5, 1.0)
 PSEUDO_VALUES = 5.0  # by which the width of a column leans on that of all columns
-OPTIMISM = 4.0  # values by which few errors of chosen regressions are too small, as (1 + 4/N)
+OPTIMISM = 4.0  # few errors of chosen regressions are too small, their squares by 1 + 4/N
+MEMORY = 10.0  # and those of a latent model that has known the rows by another 1 + 10 s/N
 EXACT = 1e-12  # least mean square of errors, in variances of the columns
 REACH = 0.5  # standard deviations that latent means may go beyond the values of a column
 
@@ -38,9 +39,10 @@ class ResidualLink:
     m and v are the latent model's mean and variance, the mean kept within reach of the values that
     the column has in training rows; φ are features of the known Gaussian views' values a, straight
     or curved (`LinkFeatures`). Ridge regression of y - s m on φ(a) gives w and b; the features, the
-    penalty and the share s ∈ [0, 1] minimise the squared leave-one-out errors, c_d is their mean
-    square, times (1 + 4/N), and the power p ∈ {0, ½, 1} is the one under which they are likeliest.
-    With an infinite penalty and s = 1 the latent model stands as it is.
+    penalty and the share s ∈ [0, 1] minimise the squared leave-one-out errors, times 1 + 10 s/N,
+    since kernels and noise of the latent model have known the rows. c_d is the mean square of the
+    errors, times this and 1 + 4/N, and the power p ∈ {0, ½, 1} is the one under which they are
+    likeliest. With an infinite penalty and s = 1 the latent model stands as it is.
 
     Attributes
     ----------
@@ -107,7 +109,7 @@ class ResidualLink:
             low=low,
             high=high,
             shape=shape,
-            widths=widths[shape] * (1.0 + OPTIMISM / len(Y)),
+            widths=widths[shape] * (1.0 + OPTIMISM / len(Y)) * _memory(found.share, len(Y)),
             typical=typical,
         )
 
@@ -179,9 +181,10 @@ def _left_out(
     seen: Bool[np.ndarray, "N D"],
     penalty: float,
 ) -> _LeftOut:
-    """Leave-one-out errors of ridge regression at the best share, e_n = (y - Hy)_n / (1 - h_n).
+    """Leave-one-out errors of ridge regression, e_n = (y - Hy)_n / (1 - h_n), at the better share.
 
-    They are linear in what is regressed, so those of y - s m are e(y) - s e(m).
+    They are linear in what is regressed, so those of y - s m are e(y) - s e(m). The share is the
+    best one for them, or zero if that is better once it is counted what the latent model knew.
     """
     kept = np.zeros_like(s) if np.isinf(penalty) else s**2 / (s**2 + penalty)
     leverage = (U**2) @ kept + 1.0 / len(U)
@@ -189,9 +192,18 @@ def _left_out(
         (z - (U * kept) @ (U.T @ z)) / np.maximum(1.0 - leverage, 1e-6)[:, None] for z in (y, m)
     )
     power = float(np.sum(of_m[seen] ** 2))
-    share = float(np.clip(np.sum((of_y * of_m)[seen]) / power, 0.0, 1.0)) if power > 0.0 else 0.0
-    errors = of_y - share * of_m
-    return _LeftOut(float(np.mean(errors[seen] ** 2)), penalty, share, errors)
+    best = float(np.clip(np.sum((of_y * of_m)[seen]) / power, 0.0, 1.0)) if power > 0.0 else 0.0
+    tried = []
+    for share in (0.0, best):
+        errors = of_y - share * of_m
+        error = float(np.mean(errors[seen] ** 2)) * _memory(share, len(y))
+        tried.append(_LeftOut(error, penalty, share, errors))
+    return min(tried, key=lambda found: found.error)
+
+
+def _memory(share: float, n_rows: int) -> float:
+    """What squared errors are to be multiplied by, for the latent model has known the rows."""
+    return 1.0 + MEMORY * share / n_rows
 
 
 def _mean_squares(
