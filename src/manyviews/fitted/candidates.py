@@ -111,7 +111,9 @@ def find_candidates(
     real = np.repeat(modes > 0.0, count, axis=1)  # rows may have fewer modes than others
     groups = np.full(pool, -1)
     for n, own in enumerate(real):
-        groups[n, own] = _grouped(scaled[n, own], weights[n, own], min(n_candidates, own.sum()))
+        groups[n, own] = _grouped(
+            scaled[n, own], weights[n, own], min(n_candidates, int(own.sum()))
+        )
     places = range(int(groups.max()) + 1)
     first = np.stack([np.where(groups == k, weights, -1.0).argmax(axis=1) for k in places], axis=1)
     total = np.stack([np.where(groups == k, weights, 0.0).sum(axis=1) for k in places], axis=1)

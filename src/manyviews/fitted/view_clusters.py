@@ -12,7 +12,7 @@ STARTS = 20
 
 
 def cluster_rows(
-    table: pd.DataFrame, n_clusters: int, groups: Any = None, random_state: Any = None
+    table: pd.DataFrame, n_clusters: Any, groups: Any = None, random_state: Any = None
 ) -> pd.Series:
     """The cluster of every row of a table, or of every group of rows, by k-means.
 

@@ -36,7 +36,8 @@ def fit_mixture(
             )
         )  # fmt: skip
     objectives = [trace[-1] for _, trace, _ in results]
-    mixture, trace, converged = results[int(np.argmax(objectives))]
+    found, trace, converged = results[int(np.argmax(objectives))]
+    mixture = found.oriented()
     info = FitInfo.of_trace(trace, time.perf_counter() - began, converged, objectives)
     estimator._adopt(MixtureEngine(tuple(tables), mixture), info, trace[-1], len(trace) - 1)
     estimator.objective_ = trace[-1]

@@ -5,7 +5,7 @@ ones are conditioned on those that are there, component by component [Leen08, §
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -47,6 +47,12 @@ class JointMixture:
     def covariances(self) -> Float[np.ndarray, "K D D"]:
         """W_k W_kᵀ + Ψ_k."""
         return self.loadings @ self.loadings.transpose(0, 2, 1) + self.noise
+
+    def oriented(self) -> "JointMixture":
+        """The same density with the largest loading of every dimension positive: signs are free."""
+        largest = np.abs(self.loadings).argmax(axis=1, keepdims=True)
+        signs = np.where(np.take_along_axis(self.loadings, largest, axis=1) < 0.0, -1.0, 1.0)
+        return replace(self, loadings=self.loadings * signs)
 
     def log_densities(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N K"]:
         """Log N(y_o | μ_k, C_k) of the observed values of every row, under every component."""

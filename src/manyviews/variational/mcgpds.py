@@ -254,7 +254,7 @@ class McGPDS(ViewsModel):
         )
 
 
-def check_kernels(kernel: TimeKernel, option: str, n_dimensions: int) -> None:
+def check_kernels(kernel: Any, option: str, n_dimensions: int) -> None:
     """Refuse lists of kernels that have not one for every dimension of a path."""
     if isinstance(kernel, str | Kernel):
         return
