@@ -123,7 +123,7 @@ ax.legend()
 #   {{ f"{table['R² of MRD']['exam']:.2f}" }}: a gain of {{ f"{difference:.2f} ± {error:.2f}" }} (standard error), which is
 #   {{ "more than" if difference > 2 * error else "less than" }} two standard errors.
 # - Ridge regression reaches {{ f"{table['R² of ridge']['both']:.2f}" }} with both tables. For the prediction alone it
-#   {{ "is at least as good" if table['R² of ridge']['both'] >= table['R² of MRD']['both'] - 0.005 else "is not as good" }};
+#   {{ "is about as good" if abs(table['R² of ridge']['both'] - table['R² of MRD']['both']) < 0.02 else ("is better" if table['R² of ridge']['both'] > table['R² of MRD']['both'] else "is not as good") }};
 #   it gives no intervals, and needs complete rows.
 #
 # Next: [Which model?](../which-model.md), [When not to use this](../when-not.md).
