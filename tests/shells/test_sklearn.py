@@ -42,7 +42,14 @@ def test_scikit_learn_checks(estimator, check):
         UncertainGPRegressor(search=Search(max_iter=50)),
         GPLVM(search=Search(tol=1e-3)),
         MRDClassifier(
-            MRD(2, 6, search=Search(max_iter=10, n_restarts=1), signal_check="off", random_state=0)
+            MRD(
+                2,
+                10,
+                kernel="rbf",
+                search=Search(max_iter=60, n_restarts=1),
+                signal_check="off",
+                random_state=0,
+            )
         ),
     ]
 )
