@@ -52,7 +52,7 @@ def side_by_side(table: pd.DataFrame, groups: Any) -> pd.DataFrame:
 
 
 def _of_row(
-    table: pd.DataFrame, groups: Mapping[Any, Any] | pd.Series | Sequence[Any]
+    table: pd.DataFrame, groups: Mapping[Any, Any] | pd.Series | Sequence[Any] | np.ndarray
 ) -> pd.Series:
     if isinstance(groups, Mapping | pd.Series):
         absent = [name for name in table.index if name not in groups]
