@@ -23,7 +23,7 @@ def test_products_of_features_are_a_covariance(inputs):
     straight, *curved = LinkFeatures.candidates(inputs)
     np.testing.assert_allclose(straight(inputs) @ straight(inputs).T, z @ z.T / 3)
     for features in curved:
-        k = np.exp(-0.5 * cdist(z, z, "sqeuclidean") / features.length**2)
+        k = np.exp(-features.curves.gamma * cdist(z, z, "sqeuclidean"))
         found = features(inputs)
         np.testing.assert_allclose(found @ found.T, z @ z.T / 3 + k, atol=1e-4)
 
@@ -32,7 +32,7 @@ def test_few_anchors_explain_less_than_all(inputs, monkeypatch):
     whole = LinkFeatures.candidates(inputs)[1]
     monkeypatch.setattr(link_features, "MOST_ANCHORS", 10)
     some = LinkFeatures.candidates(inputs)[1]
-    assert len(some.anchors) == 10
+    assert len(some.curves.components_) == 10
     missing = np.sum(whole(inputs) ** 2, axis=1) - np.sum(some(inputs) ** 2, axis=1)
     assert (missing > -1e-4).all()
     assert missing.max() > 0.01
@@ -49,9 +49,13 @@ def test_a_regression_on_features_is_gaussian_process_regression(inputs, rng):
     )  # a process without a mean of its own
     regression.U, regression.s, _ = np.linalg.svd(regression.table, full_matrices=False)
     predicted = features(inputs[:5] + 0.3) @ regression.coefficients(y, 0.5)
-    kernel = ConstantKernel(1 / 3) * DotProduct(0.0) + RBF(features.length) + WhiteKernel(0.5)
+    kernel = (
+        ConstantKernel(1 / 3) * DotProduct(0.0)
+        + RBF((2.0 * features.curves.gamma) ** -0.5)
+        + WhiteKernel(0.5)
+    )
     process = GaussianProcessRegressor(kernel, optimizer=None, alpha=0.0).fit(z, y)
-    new = (inputs[:5] + 0.3 - features.centre) / features.scale
+    new = features.scaler.transform(inputs[:5] + 0.3)
     np.testing.assert_allclose(predicted, process.predict(new), atol=2e-4)
 
 
