@@ -7,7 +7,9 @@ Before a change that must not alter behaviour, record on the machine at hand; af
 import sys
 import time
 
-from .record import CASES, FILE, answers_of, difference, make_room, read, write
+from manyviews._runtime import make_room_for_programs
+
+from .record import CASES, FILE, answers_of, difference, read, write
 
 EXACT = 1e-8
 
@@ -16,9 +18,8 @@ def main(arguments):
     comparing = "--compare" in arguments
     names = [name for name in arguments if name != "--compare"]
     numbers = read() if FILE.exists() and (names or comparing) else {}
-    for place, name in enumerate(names or CASES):
-        if place % 15 == 14:
-            make_room()
+    for name in names or CASES:
+        make_room_for_programs()
         start = time.perf_counter()
         found = answers_of(name)
         if comparing:

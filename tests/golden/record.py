@@ -1,7 +1,6 @@
 """Answers as flat numbers, few of each; reading and writing the recorded file."""
 
 import dataclasses
-import gc
 import json
 import warnings
 from pathlib import Path
@@ -74,12 +73,6 @@ def difference(found, recorded):
     size = max(1, int(np.prod(recorded["shape"])))
     off = np.abs(a[known] - b[known]).max(initial=0.0)
     return max(off, abs(found["sum"] - recorded["sum"]) / size) / scale
-
-
-def make_room():
-    """Drop compiled programs, as tests/conftest.py does: a process cannot hold very many."""
-    jax.clear_caches()
-    gc.collect()
 
 
 def read():
