@@ -19,42 +19,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int
 
-Tree = Any
+from .curvature import History, Tree, quasi_newton, remember, steepest, tree_dot, tree_where
+
 Function = Callable[[Tree, Any], tuple[Float[Array, ""], Any]]
 """A tree and a context to a value and what is worth keeping of its computation."""
 
 WINDOW = 30  # iterations over which the function must fall by some amount
 MEMORY, LARGE, SHORT_MEMORY = 30, 1_000_000, 10  # pairs kept; fewer where vectors are large
 MAX_BACKTRACKS = 20
-MAX_COORDINATE_STEP = 2.0  # on the log scale of most parameters: a factor of e²
 PROBES = 3  # evaluations next to the start, for the noise
 STRETCH = 128  # turns at most between two looks from outside
 ADAM = optax.scale_by_adam(eps=1e-12)
 
 RUNNING, CONVERGED, STUCK = 0, 1, 2
-
-
-class History(eqx.Module):
-    """The last steps s and changes of the gradient y, and their products.
-
-    With R the upper triangle of SᵀY (in the order of time), D its diagonal and γ = sᵀy / yᵀy of
-    the last pair, the direction is -Hg with
-
-        H = γI + [S γY] [[R⁻ᵀ(D + γYᵀY)R⁻¹, -R⁻ᵀ], [-R⁻¹, 0]] [S γY]ᵀ
-
-    (Byrd, Nocedal & Schnabel 1994), which reads S and Y twice.
-    """
-
-    S: Tree
-    Y: Tree
-    SY: Float[Array, "m m"]
-    YY: Float[Array, "m m"]
-    oldest: Int[Array, ""]
-    """Where the next pair goes."""
-    count: Int[Array, ""]
 
 
 class Descent(eqx.Module):
@@ -228,24 +207,26 @@ def _turn(function: Function, context: Any, method: Method, state: Descent) -> D
         jnp.stack([jnp.all(jnp.isfinite(g)) for g in jax.tree.leaves(gradient)])
     )
     value = jnp.where(finite, value, jnp.inf)
-    gradient = _where(finite, gradient, jax.tree.map(jnp.zeros_like, gradient))
+    gradient = tree_where(finite, gradient, jax.tree.map(jnp.zeros_like, gradient))
     found = Found(trial, value, gradient, kept)
     better = value < state.best_value
     state = eqx.tree_at(
         lambda s: (s.best, s.best_value),
         state,
-        (_where(better, trial, state.best), jnp.minimum(value, state.best_value)),
+        (tree_where(better, trial, state.best), jnp.minimum(value, state.best_value)),
     )
     # The history is large and stays out of the branches below, which would copy it.
     accepted = searching & (value <= state.value + 1e-4 * along * state.slope + state.noise)
     spent = searching & ~accepted & (state.tries + 1 >= MAX_BACKTRACKS)
     fresh = state.history.count == 0
-    history = _remember(state.history, state, gradient, accepted)
+    s = jax.tree.map(lambda d: state.step * d, state.direction)
+    y = jax.tree.map(jnp.subtract, gradient, state.gradient)
+    history = remember(state.history, s, y, accepted)
     history = eqx.tree_at(lambda h: h.count, history, jnp.where(spent, 0, history.count))
-    current = _where(accepted, gradient, state.gradient)
+    current = tree_where(accepted, gradient, state.gradient)
     ahead = jax.lax.cond(
         accepted | spent,
-        lambda: _direction(history, current),
+        lambda: quasi_newton(history, current),
         lambda: (state.direction, state.slope, _shorter(state, value)),
     )
     verdict = Verdict(accepted, spent, fresh, *ahead)
@@ -311,7 +292,7 @@ def _probed(state: Descent, found: Found, verdict: Verdict, method: Method) -> D
     return eqx.tree_at(
         lambda s: (s.probes, s.noise, s.direction, s.slope, s.step, s.status),
         state,
-        (probes, noise, *_steepest(state.gradient), jnp.where(flat, CONVERGED, state.status)),
+        (probes, noise, *steepest(state.gradient), jnp.where(flat, CONVERGED, state.status)),
     )
 
 
@@ -319,7 +300,7 @@ def _searched(state: Descent, found: Found, verdict: Verdict, method: Method) ->
     """A point of a line search: taken, or the step is shortened."""
     accepted, spent = verdict.accepted, verdict.spent
     value = jnp.where(accepted, found.value, state.value)
-    gradient = _where(accepted, found.gradient, state.gradient)
+    gradient = tree_where(accepted, found.gradient, state.gradient)
     recent, before, settled = _watch(state, found.value, accepted, method.gain)
     done = accepted & (settled | _is_flat(value, gradient))
     status = jnp.where(done, CONVERGED, jnp.where(spent & verdict.fresh, STUCK, state.status))
@@ -330,9 +311,10 @@ def _searched(state: Descent, found: Found, verdict: Verdict, method: Method) ->
         ),
         state,
         (
-            _where(accepted, found.trial, state.x), value, gradient, verdict.direction,
+            tree_where(accepted, found.trial, state.x), value, gradient, verdict.direction,
             verdict.slope, verdict.step, jnp.where(accepted | spent, 0, state.tries + 1), recent,
-            before, state.iterations + accepted, status, _where(accepted, found.kept, state.kept),
+            before, state.iterations + accepted, status,
+            tree_where(accepted, found.kept, state.kept),
         ),
     )  # fmt: skip
 
@@ -351,11 +333,11 @@ def _stepped(state: Descent, found: Found, verdict: Verdict, method: Method) -> 
         ),
         state,
         (
-            _where(finite, onward, state.best), jnp.where(finite, found.value, state.value),
-            found.gradient, _where(finite, moments, fallen),
+            tree_where(finite, onward, state.best), jnp.where(finite, found.value, state.value),
+            found.gradient, tree_where(finite, moments, fallen),
             jnp.where(finite, state.rate, 0.5 * state.rate), recent, before,
             state.iterations + 1, jnp.where(finite & settled, CONVERGED, state.status),
-            _where(finite, found.kept, state.kept),
+            tree_where(finite, found.kept, state.kept),
         ),
     )  # fmt: skip
 
@@ -376,87 +358,5 @@ def _shorter(state: Descent, value: Array) -> Array:
     return state.step * jnp.where(jnp.isfinite(value), jnp.clip(ratio, 0.1, 0.5), 0.25)
 
 
-def _steepest(gradient: Tree) -> tuple[Tree, Array, Array]:
-    norm = jnp.sqrt(_dot(gradient, gradient))
-    scale = jnp.minimum(1.0, 1.0 / jnp.maximum(norm, 1e-300))
-    direction = jax.tree.map(lambda g: -scale * g, gradient)
-    return direction, -scale * norm**2, _first_step(direction)
-
-
-def _direction(history: History, gradient: Tree) -> tuple[Tree, Array, Array]:
-    """-Hg, the slope along it, and the first step to try; steepest descent without a history."""
-    m = history.SY.shape[0]
-    order = (history.oldest + jnp.arange(m)) % m  # in time; those that are not there come first
-    last, there = order[-1], jnp.arange(m) >= m - history.count
-    both = there[:, None] & there[None, :]
-    SY = jnp.where(both, history.SY[order][:, order], 0.0)
-    YY = jnp.where(both, history.YY[order][:, order], 0.0)
-    R = jnp.triu(SY) + jnp.diag(jnp.where(there, 0.0, 1.0))
-    gamma = history.SY[last, last] / jnp.maximum(history.YY[last, last], 1e-300)
-    Sg = jnp.where(there, _products(history.S, gradient)[order], 0.0)
-    Yg = jnp.where(there, _products(history.Y, gradient)[order], 0.0)
-    u = solve_triangular(R, Sg)
-    a = solve_triangular(R, jnp.diagonal(SY) * u + gamma * (YY @ u) - gamma * Yg, trans=1)
-    back = (jnp.arange(m) - history.oldest) % m
-    of_s, of_y = jnp.where(there, a, 0.0)[back], jnp.where(there, -gamma * u, 0.0)[back]
-
-    def combined(g: Array, S: Array, Y: Array) -> Array:
-        return -(gamma * g + jnp.tensordot(of_s, S, 1) + jnp.tensordot(of_y, Y, 1))
-
-    direction = jax.tree.map(combined, gradient, history.S, history.Y)
-    slope = _dot(direction, gradient)
-    usable = jnp.any(there) & jnp.isfinite(slope) & (slope < 0.0)
-    plain, plain_slope, _ = _steepest(gradient)
-    direction = _where(usable, direction, plain)
-    return direction, jnp.where(usable, slope, plain_slope), _first_step(direction)
-
-
-def _remember(history: History, state: Descent, gradient: Tree, accepted: Array) -> History:
-    """The history with an accepted step in the place of its oldest, if its curvature is sound."""
-    s = jax.tree.map(lambda d: state.step * d, state.direction)
-    y = jax.tree.map(jnp.subtract, gradient, state.gradient)
-    wanted = accepted & (_dot(s, y) > 1e-10 * jnp.sqrt(_dot(s, s) * _dot(y, y)))
-    place, m = history.oldest, history.SY.shape[0]
-
-    def put(pairs: Array, new: Array) -> Array:
-        return pairs.at[place].set(jnp.where(wanted, new, pairs[place]))
-
-    S, Y = jax.tree.map(put, history.S, s), jax.tree.map(put, history.Y, y)
-    Ys, Sy, Yy = jax.lax.cond(
-        wanted,
-        lambda: (_products(Y, s), _products(S, y), _products(Y, y)),
-        lambda: (history.SY[place], history.SY[:, place], history.YY[place]),
-    )
-
-    def crossed(matrix: Array, row: Array, column: Array) -> Array:
-        return matrix.at[place].set(row).at[:, place].set(column)
-
-    return History(
-        S, Y, crossed(history.SY, Ys, Sy), crossed(history.YY, Yy, Yy),
-        jnp.where(wanted, (place + 1) % m, place),
-        jnp.where(wanted, jnp.minimum(history.count + 1, m), history.count),
-    )  # fmt: skip
-
-
-def _products(pairs: Tree, vector: Tree) -> Float[Array, " m"]:
-    parts = jax.tree.map(
-        lambda a, b: jnp.reshape(a, (a.shape[0], -1)) @ jnp.ravel(b), pairs, vector
-    )
-    return sum(jax.tree.leaves(parts))  # type: ignore[return-value]
-
-
-def _first_step(direction: Tree) -> Array:
-    largest = jnp.max(jnp.stack([jnp.max(jnp.abs(d)) for d in jax.tree.leaves(direction)]))
-    return jnp.minimum(1.0, MAX_COORDINATE_STEP / jnp.maximum(largest, 1e-300))
-
-
 def _is_flat(value: Array, gradient: Tree) -> Array:
-    return jnp.sqrt(_dot(gradient, gradient)) <= 1e-9 * jnp.maximum(1.0, jnp.abs(value))
-
-
-def _dot(a: Tree, b: Tree) -> Array:
-    return sum(jnp.vdot(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))  # type: ignore[return-value]
-
-
-def _where(condition: Array, a: Tree, b: Tree) -> Tree:
-    return jax.tree.map(lambda x, y: jnp.where(condition, x, y), a, b)
+    return jnp.sqrt(tree_dot(gradient, gradient)) <= 1e-9 * jnp.maximum(1.0, jnp.abs(value))
