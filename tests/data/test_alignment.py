@@ -131,6 +131,7 @@ def test_masked_values_are_missing():
     [
         ({1: np.ones((3, 2)), "1": np.ones((3, 2))}, "two views have the name '1'"),
         ({"a": np.full((3, 1), "2020-01-01", "datetime64[D]")}, "holds dates"),
+        ({"a": pd.DataFrame({"b": [1, 10**400]}, dtype=object)}, "column 'b'.*beyond 1e308"),
     ],
 )
 def test_names_and_kinds_that_would_be_lost_are_refused(views, words):
@@ -158,6 +159,8 @@ def test_dates_of_every_kind():
     assert far.inputs[1, 0] - far.inputs[0, 0] == pytest.approx(3652058 * 86400)
     with pytest.raises(DataError, match="290,000 years"):
         as_when(np.array([2020, 400_000], "datetime64[Y]"), None, [0, 1])
+    with pytest.raises(DataError, match="290,000 years"):
+        as_when(np.full(2, np.datetime64(10**12, "D")), None, [0, 1])
     both = as_when(pd.DataFrame({"a": zone, "b": zone}), None, [0, 1]).inputs
     np.testing.assert_array_equal(both, [[1577833200] * 2, [1577919600] * 2])
     with pytest.raises(DataError, match="row 1 is missing"):

@@ -94,7 +94,12 @@ def _numbers(view: str, column: Any, values: pd.Series) -> np.ndarray:
     if pd.api.types.is_object_dtype(kind):
         odd = next((row for row, v in enumerate(values) if not plain_number(v)), None)
         if odd is None:
-            return np.array([np.nan if pd.isna(v) else float(v) for v in values])
+            try:
+                return np.array([np.nan if pd.isna(v) else float(v) for v in values])
+            except OverflowError as wrong:
+                raise DataError(
+                    f"column {column!r} of view {view!r} holds an integer beyond 1e308"
+                ) from wrong
     else:
         odd = next((row for row, known in enumerate(values.notna()) if known), 0)
     raise DataError(

@@ -91,13 +91,15 @@ def as_inputs(times: Any, n_rows: int | None = None) -> Float[np.ndarray, "N P"]
 def _seconds(array: np.ndarray) -> Float[np.ndarray, "..."]:
     """Dates since 1970, or durations, in seconds; those that microseconds cannot count refused."""
     kind = "datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]"
-    fine = array.astype(kind)
+    far = "times lie more than 290,000 years from 1970: give them as numbers of days or years"
+    try:
+        fine = array.astype(kind)
+    except OverflowError as wrong:  # NumPy 2.5 and later; those before wrap around
+        raise DataError(far) from wrong
     if np.datetime_data(array.dtype)[0] not in {"us", "ns", "ps", "fs", "as"}:
         back = fine.astype(array.dtype)
         if not ((back == array) | np.isnat(array)).all():
-            raise DataError(
-                "times lie more than 290,000 years from 1970: give them as numbers of days or years"
-            )
+            raise DataError(far)
     return fine.astype(np.int64) / 1e6
 
 
