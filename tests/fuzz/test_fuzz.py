@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from argparse import ArgumentTypeError
 from importlib import metadata
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -15,10 +17,13 @@ from manyviews.errors import DataError
 
 from . import files, pool
 from .case import Result, attempt, generator, in_words, refused
+from .division import amounts
 from .mutate import forged, header_of, json_changed
 from .parts import PARTS
-from .pool import Found, Slot
+from .pool import Found, Pool
+from .slot import Slot
 from .summary import coverage_lines, text
+from .tickets import Tickets
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
 CASES = "250"
@@ -70,13 +75,68 @@ def test_forged_files_have_their_checksum(tmp_path):
 
 
 def test_findings_of_processes_are_added_up(tmp_path):
-    slot = Slot("files", 0, 0, 1, tmp_path, 1.0)
+    slot = Slot("files", 0, 1.0, None, tmp_path, 0)
     lines = [{"counts": {"refused": 3}}, {"case": 5, "wrong": "so"}, {"counts": {"wrong": 1}}]
-    slot.notes.write_text("\n".join(map(json.dumps, lines)))
+    slot.notes.write_text("\n".join(map(json.dumps, lines)) + '\n{"counts": {"ref')
     slot.extra.append({"case": 7, "wrong": "no answer after 1 s"})
-    slot.add_to(found := Found())
-    assert found.counts == {"refused": 3, "wrong": 2}
-    assert [one["case"] for one in found.wrong] == [7, 5]
+    found = Found()
+    for noted in (*slot.news(), *slot.news()):  # a line under way is not read, none twice
+        found.add(noted)
+    with open(slot.notes, "a") as file:
+        file.write('used": 2}}\n')
+    for noted in slot.news():
+        found.add(noted)
+    assert found.counts == {"refused": 5, "wrong": 2}
+    assert [one["case"] for one in found.wrong] == [5, 7]
+    assert found.done("") == 7
+    assert Found(numbers=[{"case": 1, "kills": 2}, {"case": 2, "kills": 3}]).done("kills") == 5
+
+
+def test_numbers_are_given_out_once(tmp_path):
+    a, b = Tickets(tmp_path, 30), Tickets(tmp_path, 30)
+    blocks = [a.take(1.0), b.take(0.05), a.take(0.05), b.take(0.01), a.take(1.0)]
+    assert [*map(len, blocks)] == [1, 10, 10, 9, 0]
+    assert sorted(number for block in blocks for number in block) == list(range(30))
+    endless = Tickets(tmp_path)
+    assert endless.take(1.0) == range(30, 31)
+    endless.no_more()
+    assert not b.take(1.0)
+    assert not endless.take(1.0)
+
+
+def test_processes_go_where_the_most_is_left(tmp_path):
+    parts = {name: PARTS[name]() for name in ("inputs", "files", "kills")}
+    pool = Pool(parts, {}, 0, tmp_path, {"inputs": 100, "files": 100, "kills": 10})
+    pool.until = time.time() + 1000.0
+    pool.found = {
+        "inputs": Found({"read": 100}),
+        "files": Found({"refused": 60}),
+        "kills": Found({"resumed": 9}, numbers=[{"kills": 2}, {"kills": 3}]),
+    }
+    assert pool._needy() == "kills"
+    pool.found["kills"].numbers.append({"kills": 6})
+    assert pool._needy() == "files"
+    pool.until = time.time() + 5.0
+    assert pool._needy() is None
+
+
+def test_a_part_ends_at_its_goal_and_results_are_written(tmp_path):
+    file = tmp_path / "found.json"
+    command = [sys.executable, "-m", "tests.fuzz", "--processes", "checkpoints=2", "--until",
+               "checkpoints=700", "--minutes", "5", "--json", str(file)]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = json.loads(file.read_text())
+    assert sum(result["parts"]["checkpoints"]["counts"].values()) == 700
+    assert result["ended"]
+    assert result["seconds"] < 250
+
+
+def test_parts_and_processes_are_told_by_name():
+    assert amounts("inputs=2,kills=13") == {"inputs": 2, "kills": 13}
+    for wrong in ("inputs", "inputs=x", "inputs=0", "inputs=2,"):
+        with pytest.raises(ArgumentTypeError, match="PART=NUMBER"):
+            amounts(wrong)
 
 
 def test_tables_of_what_was_tried():
