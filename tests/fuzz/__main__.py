@@ -17,7 +17,7 @@ from .case import Part, attempt, generator
 from .division import amounts, rounds
 from .parts import NAMES, PARTS
 from .pool import Found, Pool, environment
-from .summary import coverage_lines, text
+from .summary import text
 
 VERSIONS = (
     "manyviews", "jax", "numpy", "scipy", "pandas", "scikit-learn", "pyarrow", "polars", "dask",
@@ -133,8 +133,6 @@ def _say(name: str, seed: int, found: Found) -> None:
     for one in list(kinds.values())[:SHOWN]:
         again = f"--only {name} --seed {seed} --case {one['case']}"
         print(f"\n{name} {one['case']} (again: {again})\n{one['wrong']}", flush=True)
-    if name == "coverage":
-        print("\n".join(coverage_lines(found.numbers)), flush=True)
 
 
 def _again(name: str, seed: int, numbers: range) -> int:

@@ -1,7 +1,12 @@
-"""``manyviews fit``, killed at random moments and resumed: nothing that was shown is lost."""
+"""``manyviews fit``, killed at random moments and resumed: nothing that was shown is lost.
+
+Some runs cannot write files beyond a few kilobytes, as on a disk that is all but full
+(``RLIMIT_FSIZE``: the system refuses what is too much, in the middle of a file).
+"""
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -32,6 +37,8 @@ ONE_TABLE = {"gplvm", "map-gplvm"}
 NOT_KEPT = {"seconds", "compile_seconds", "n_evaluations"}  # of the last process that fitted
 FAST_TO_COMPILE = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
 LONGEST = 150.0  # seconds of one run
+FULL_DISKS = 0.25  # share of the runs
+FULL = 4  # exit code: something cannot be written
 
 
 def start(folder: Path) -> Any:
@@ -72,8 +79,18 @@ def _fit(name: str, data: Path) -> list[str]:
             "--no-report", "--hold-out", "0", *MODELS[name], *more]  # fmt: skip
 
 
-def _run(arguments: list[str], kill_after: float | None) -> tuple[int, str, str]:
-    """The exit code of the command (−9 if killed), and what it printed."""
+def _run(
+    arguments: list[str], kill_after: float | None, largest: int | None = None
+) -> tuple[int, str, str]:
+    """The exit code of the command (−9 if killed), and what it printed.
+
+    No file can be larger than ``largest`` bytes.
+    """
+
+    def limit() -> None:
+        if largest is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest))
+
     command = [sys.executable, "-m", "manyviews", *arguments]
     process = subprocess.Popen(
         command,
@@ -81,6 +98,7 @@ def _run(arguments: list[str], kill_after: float | None) -> tuple[int, str, str]
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | FAST_TO_COMPILE,
+        preexec_fn=limit,
     )
     try:
         out, said = process.communicate(timeout=LONGEST if kill_after is None else kill_after)
@@ -96,7 +114,7 @@ def _killed(
     name: str, data: Path, run: Path, reference: list[Any], rng: np.random.Generator
 ) -> Result:
     took, wanted = reference
-    file, kills, state = run / "model.safetensors", 0, ""
+    file, kills, full_disks, state = run / "model.safetensors", 0, 0, ""
     for _ in range(rng.integers(1, 6)):
         resume = (run / "options.toml").exists()
         again = ["fit", "--resume", str(run)] if resume else [*_fit(name, data), "-o", str(run)]
@@ -105,7 +123,15 @@ def _killed(
         if done:
             break
         began = time.monotonic()
-        code, out, said = _run(again, took * rng.uniform(0.1, 1.0))
+        largest = int(10.0 ** rng.uniform(1.0, 5.0)) if rng.random() < FULL_DISKS else None
+        code, out, said = _run(again, took * rng.uniform(0.1, 1.0), largest)
+        if code == FULL and largest is not None:
+            full_disks += 1
+            if "cannot be written" not in said:
+                return Result("wrong", f"{name}: a full disk is not told\n{said[-1500:]}")
+            if left := [path.name for path in run.rglob("*.part") if kills == 0]:
+                return Result("wrong", f"{name}: a full disk leaves {left}")
+            continue
         if code == 0:  # faster than the first time, when programs were compiled
             reference[0] = min(took, time.monotonic() - began)
         if code not in {0, -9}:
@@ -132,7 +158,8 @@ def _killed(
         return Result("wrong", f"{name}: {kills} kills changed the result: {off}")
     left = [path.name for path in run.rglob("*.part")]
     shutil.rmtree(run)
-    return Result(state if kills else "not killed", numbers={"kills": kills, "parts": len(left)})
+    numbers = {"kills": kills, "full disks": full_disks, "parts": len(left)}
+    return Result(state if kills else "not killed", numbers=numbers)
 
 
 def _content(path: Path) -> Any:

@@ -12,17 +12,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 from manyviews.errors import DataError
 
-from . import files, pool
+from . import files, hierarchy, pool
 from .case import Result, attempt, generator, in_words, refused
 from .division import amounts
 from .mutate import forged, header_of, json_changed
 from .parts import PARTS
 from .pool import Found, Pool
+from .samplers import rank
 from .slot import Slot
-from .summary import coverage_lines, text
+from .summary import coverage_lines, rank_lines, text, written_into
 from .tickets import Tickets
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
@@ -146,6 +148,38 @@ def test_tables_of_what_was_tried():
         "files": part, "coverage": {**part, "numbers": numbers}}}  # fmt: skip
     assert "| files | 1,001 | 1,000 read | 1 | 0 |" in text(result)
     assert coverage_lines(numbers)[2] == "| A, impute | 2 | 0.900 | 0.100 |"
+    page = "before\n<!-- tables -->\nold\n<!-- end of tables -->\nafter\n"
+    assert written_into(page, "new").split() == (
+        ["before", "<!--", "tables", "-->", "new", "<!--", "end", "of", "tables", "-->", "after"]
+    )
+
+
+def test_ranks_that_are_not_uniform_are_seen(rng):
+    fair, narrow = rng.random(400), 0.5 + 0.2 * rng.standard_normal(400).clip(-2, 2)
+    numbers = [
+        {"case": i, "a": a, "b": b} for i, (a, b) in enumerate(zip(fair, narrow, strict=True))
+    ]
+    good, bad = (float(line.split("|")[-2]) for line in rank_lines(numbers)[2:])
+    assert good > 0.001
+    assert bad < 0.001
+
+
+def test_the_rank_of_a_draw_among_others_is_uniform(rng):
+    of_numbers = [rank(rng, rng.normal(), rng.normal(size=19)) for _ in range(2000)]
+    of_counts = [rank(rng, rng.integers(3), rng.integers(3, size=19)) for _ in range(2000)]
+    for found in (of_numbers, of_counts):
+        assert kstest(found, "uniform").pvalue > 1e-3
+
+
+def test_the_hierarchy_has_the_moments_that_the_library_states(rng):
+    drawn = [hierarchy.draw(rng, (2,), 6, 1, 1.5, True) for _ in range(300)]
+    assert abs(np.mean([one.alpha for one in drawn]) - 1.0) < 0.3
+    mean = np.diag([2.0, 0.5]) + 0.3
+    found = np.mean([hierarchy._wishart(rng, 4.0, mean) for _ in range(4000)], axis=0)
+    np.testing.assert_allclose(found, mean, atol=0.1)
+    seats = np.array([hierarchy._seats(rng, 1.5, 3) for _ in range(4000)])
+    assert abs(np.mean(seats[:, 1] == 0) - 1.0 / 2.5) < 0.03
+    assert abs(np.mean(seats.max(axis=1) == 0) - 2.0 / (2.5 * 3.5)) < 0.03
 
 
 def test_a_library_that_is_not_installed_has_a_version_all_the_same(tmp_path, monkeypatch):
