@@ -95,6 +95,12 @@ def _polars(t, rng):
     return polars.DataFrame({f"c{j}": c for j, c in enumerate(t.T)})
 
 
+def _dask(t, rng):
+    import dask.array
+
+    return dask.array.from_array(t, chunks=(7, 2))
+
+
 def _xarray(t, rng):
     import xarray
 
@@ -130,6 +136,7 @@ FORMS = {
     "arrow": _arrow,
     "arrow types": _arrow_types,
     "polars": _polars,
+    "dask": _dask,
     "xarray": _xarray,
 }
 SPECIAL = (

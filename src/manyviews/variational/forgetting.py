@@ -1,9 +1,9 @@
 """Calibrated intervals of imputed values, from training values that the model is made to forget.
 
-The posterior of a variational model is a product of one of positions and one of maps: it does not
-know that an error of the one comes with an error of the other. So its intervals are too narrow,
-most of all where columns are many and rows are few. How much so shows in values of training rows
-that are predicted from the others of their row by a model without the row.
+Kernel and noise are point estimates, and what follows from them does not know how uncertain they
+are. So intervals are too narrow, most of all where rows are few: with the true kernel and noise
+held, they are not. How much so shows in values of training rows that are predicted from the others
+of their row by a model without the row.
 """
 
 from collections.abc import Mapping
