@@ -1,6 +1,7 @@
 """Tables of what was tried: ``python -m tests.fuzz.summary`` for the documentation.
 
-    python -m tests.fuzz.summary FILE.json …                 prints the tables of these runs
+    python -m tests.fuzz.summary FILE.json …                 prints the tables of these runs,
+                                                             coverage and ranks of all together
     python -m tests.fuzz.summary --into PAGE FILE.json …     writes them into a page
 
 A page holds them between ``<!-- tables -->`` and ``<!-- end of tables -->``.
@@ -21,8 +22,18 @@ PER_BIN = 10  # ranks expected in a bin, at least
 MOST_BINS = 20
 
 
-def text(result: dict[str, Any]) -> str:
-    """Markdown: one line for each part, then coverage and ranks."""
+def text(*results: dict[str, Any]) -> str:
+    """Markdown: one line for each part of every run, then coverage and ranks of all together."""
+    lines = "\n\n".join(map(_parts, results)).split("\n")
+    for name, table in zip(TABULATED, (coverage_lines, rank_lines), strict=True):
+        of_all = [one for result in results
+                  for one in result["parts"].get(name, {}).get("numbers", ())]  # fmt: skip
+        if of_all:
+            lines += ["", *table(of_all)]
+    return "\n".join(lines)
+
+
+def _parts(result: dict[str, Any]) -> str:
     versions = ", ".join(
         f"{name} {number}" for name, number in result["versions"].items()
         if number != "not installed"
@@ -48,9 +59,6 @@ def text(result: dict[str, Any]) -> str:
             told += f"; {number:,} {what}" if number else ""
         whole = sum(counts.values()) + wrong
         lines.append(f"| {name} | {whole:,} | {told} | {wrong:,} | {part['unfinished']} |")
-    for name, table in zip(TABULATED, (coverage_lines, rank_lines), strict=True):
-        if result["parts"].get(name, {}).get("numbers"):
-            lines += ["", *table(result["parts"][name]["numbers"])]
     return "\n".join(lines)
 
 
@@ -105,7 +113,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--into", type=Path, metavar="PAGE")
     asked = parser.parse_args()
-    tables = "\n\n".join(text(json.loads(file.read_text())) for file in asked.files)
+    tables = text(*(json.loads(file.read_text()) for file in asked.files))
     if asked.into:
         asked.into.write_text(written_into(asked.into.read_text(), tables))
     else:
