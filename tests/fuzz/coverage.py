@@ -168,12 +168,12 @@ SEVERAL: dict[str, tuple[Maker, Any, dict[str, Any]]] = {
     "SharedPrivateGPLVM": (
         lambda: points.SharedPrivateGPLVM(1, 1, **POINTS), simulate.curved_views, {}),
     "SubspaceGPLVM": (lambda: points.SubspaceGPLVM(1, 1, **POINTS), simulate.curved_views, {}),
-    "GPLVMCCA": (lambda: points.GPLVMCCA(1, **POINTS), simulate.correlated, {}),
     "MixturePCCA": (lambda: MixturePCCA(2, 1, **SEEDED), simulate.clusters, {}),
     "DirichletPCCA": (lambda: DirichletPCCA(1, **CHAIN), simulate.clusters, {}),
 }  # fmt: skip
 CROSSED: dict[str, tuple[Maker, Any, dict[str, Any]]] = {
     **SEVERAL,
+    "GPLVMCCA": (lambda: points.GPLVMCCA(1, **POINTS), simulate.correlated, {}),
     "CCA": (lambda: linear.CCA(2, regularisation=0.1), simulate.correlated, {}),
     "KernelCCA": (lambda: linear.KernelCCA(2), simulate.correlated, {}),
     "DirichletPCCA, variational": (
