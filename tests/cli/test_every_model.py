@@ -195,7 +195,7 @@ OTHERS = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("model", OTHERS)
-def test_other_models_fit_predict_and_tell(model, files, tmp_path, capsys):
+def test_other_models_fit_predict_and_tell(model, files, tmp_path, capsys, monkeypatch):
     takes = MODELS[model].takes
     several = takes in {"views", "outputs"}
     views = [files / "first.csv", files / "second.csv"][: 1 + several]
@@ -212,6 +212,7 @@ def test_other_models_fit_predict_and_tell(model, files, tmp_path, capsys):
     new = [f"first={files / 'new.csv'}"]
     if model == "cgpds":
         new += ["--times", f"{files / 'about.csv'}:t"]
+    _ask_all(run, new, tmp_path / "all", capsys, monkeypatch)
     if takes == "series":
         told = asked(["forecast", run, "--steps", 3, *out], capsys)["files"]
         assert pd.read_csv(told["X"]).shape == (3, 4)
@@ -224,6 +225,24 @@ def test_other_models_fit_predict_and_tell(model, files, tmp_path, capsys):
         filled = asked(["impute", run, *out, "--force"], capsys)["files"]
         assert not pd.read_csv(next(iter(filled.values()))).isna().any(axis=None)
         assert (run / "tables" / "latent.csv").exists()
+
+
+def _ask_all(run, new, out, capsys, monkeypatch):
+    """The other commands answer, or say why they do not."""
+    monkeypatch.setattr("manyviews.explore.serve", lambda *given: None)
+    capsys.readouterr()
+    for asked in (
+        ["transform", run, *new, "-o", out / "transform"],
+        ["predict", run, *new, "--samples", 2, "-o", out / "predict"],
+        ["impute", run, "-o", out / "impute"],
+        ["impute", run, *new, "-o", out / "impute-new"],
+        ["forecast", run, "--steps", 2, "-o", out / "forecast"],
+        ["report", run, "-o", out / "page.html"],
+        ["explore", run, "--no-browser"],
+    ):
+        code = main([*map(str, asked), "-q"] if asked[0] != "explore" else [*map(str, asked)])
+        said = capsys.readouterr().err
+        assert code == 0 or (code == 2 and len(said) > 20), (asked, code, said)
 
 
 def test_no_model_is_forgotten():

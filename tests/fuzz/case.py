@@ -29,13 +29,15 @@ class Part:
     """A series of cases.
 
     ``start`` gets a folder of its own and returns what tries a case. A case that takes more than
-    ``limit`` seconds hangs; ``share`` is the part's share of the time.
+    ``limit`` seconds hangs; ``share`` is the part's share of the time. Goals count cases, or the
+    number that the cases note under the name ``counted``.
     """
 
     about: str
     limit: float
     share: float
     start: Callable[[Path], Callable[[np.random.Generator, int], Result]]
+    counted: str = ""
 
 
 def generator(seed: int, part: str, number: int) -> np.random.Generator:

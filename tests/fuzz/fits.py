@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from .case import Part, Result, refused
-from .generate import ROWS
+from .generate import ROWS, UNLABELLED, as_form
 from .models import FAST, MODELS, OTHERS, SEVERAL, TABLES, training
 
 ITERATIONS = 15
@@ -29,8 +29,15 @@ def start(folder: Path) -> Any:
             first, second = np.nan_to_num(first), np.nan_to_num(second)
         model = MODELS[name]()
         _vary(model, name, rng)
+        made = "array"
+        if name not in OTHERS:
+            made = str(rng.choice(UNLABELLED))
+            try:
+                first = as_form(made, first, rng)
+            except ImportError:
+                return Result("package not installed")
         arguments, when = training(name, first, second, rng)
-        about = f"{name}, {kind}"
+        about = f"{name}, {kind}, {made}"
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             try:

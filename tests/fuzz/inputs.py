@@ -13,8 +13,9 @@ from manyviews.data.times import as_when
 from manyviews.shells import TableModel, ViewsModel
 
 from .case import Part, Result, refused
-from .generate import COLUMNS, FORMS, ROWS, form, plain, spoil
+from .generate import COLUMNS, FORMS, ROWS, form, plain
 from .models import FAST, MODELS, SEVERAL, training
+from .spoiled import spoil
 
 VALUES = (
     None, -1, 0, 1, 2, 3, 7, 50, 0.0, 0.5, 1.0, 2.5, -0.1, 1e-300, 1e300, np.nan, np.inf, -np.inf,

@@ -5,7 +5,7 @@ from importlib import import_module
 
 from .case import Part
 
-NAMES = ("inputs", "files", "checkpoints", "kills", "fits", "coverage")
+NAMES = ("inputs", "files", "checkpoints", "kills", "fits", "coverage", "samplers")
 
 
 def _getter(name: str) -> Callable[[], Part]:

@@ -1,21 +1,20 @@
-"""Processes that try cases side by side, and a watchdog over them."""
+"""Processes that try cases side by side: how many of which part, and what they have found."""
 
-import contextlib
-import json
 import os
-import signal
-import struct
-import subprocess
-import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-GRACE = 20.0  # seconds that a case under way has at the end
-START = 240.0  # seconds that a process has to make ready
+from .case import Part
+from .slot import Slot
+from .tickets import Tickets
+
+TOLD_EVERY = 15.0  # seconds
+WORTH_STARTING = 60.0  # seconds that have to be left for a process to help another part
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -36,122 +35,97 @@ class Found:
     processes: int = 0
     seconds: float = 0.0
 
+    def add(self, noted: dict[str, Any]) -> None:
+        """Count a note of a process."""
+        counts = Counter(self.counts)
+        counts.update(noted.get("counts", {}))
+        self.counts = dict(counts)
+        if noted.get("wrong"):
+            self.wrong.append({"case": noted["case"], "wrong": noted["wrong"]})
+        if noted.get("numbers"):
+            self.numbers.append({"case": noted["case"], **noted["numbers"]})
 
-class Slot:
-    """One process after another for a share of a part's cases."""
+    def done(self, counted: str) -> int:
+        """Cases, or what else is counted: a number that they note."""
+        if not counted:
+            return sum(self.counts.values())
+        return int(sum(one.get(counted, 0) for one in self.numbers))
 
-    def __init__(self, part: str, seed: int, first: int, step: int, folder: Path, limit: float):
-        self.part, self.seed, self.next, self.step = part, seed, first, step
-        self.limit, self.own = limit, folder / f"{part}-{first}"
-        self.own.mkdir(parents=True)
-        self.notes, self.place = self.own / "notes", self.own / "place"
-        self.out = self.own / "out"
-        self.process: subprocess.Popen | None = None
-        self.at, self.since, self.ended, self.deaths = -1, 0.0, False, 0
-        self.extra: list[dict[str, Any]] = []
-        self.unfinished = 0
 
-    def begin(self, until: float) -> None:
-        """Start a process for the next case and those after it."""
-        self.place.unlink(missing_ok=True)
-        arguments = [self.part, self.seed, self.next, self.step, until, self.notes, self.place]
-        command = [sys.executable, "-m", "tests.fuzz.worker", *map(str, arguments), str(self.own)]
-        with open(self.out, "ab") as out:
-            self.process = subprocess.Popen(
-                command, stdout=out, stderr=out, env=environment(self.own.parent),
-                start_new_session=True,
-            )  # fmt: skip
-        self.at, self.since = -1, time.monotonic()
+@dataclass
+class Pool:
+    """Parts, the processes that each has at first, and goals at which parts stop.
 
-    def watch(self, until: float) -> None:
-        """See to the process: it may have ended, died, or stand still."""
-        if self.process is None:
-            return
-        number = self._number()
-        if number != self.at:
-            self.at, self.since = number, time.monotonic()
-        code = self.process.poll()
-        if code == 0:
-            self.process, self.ended = None, True
-        elif code is not None:
-            tail = self.out.read_text(errors="replace")[-1500:]
-            self._lost(f"the process ended with {code}\n{tail}", until)
-        elif time.time() > until + GRACE:
-            self.unfinished += self.at >= 0
-            self.end()
-            self.ended = True
-        elif time.monotonic() - self.since > (self.limit if self.at >= 0 else START):
-            self.end()
-            self._lost(f"no answer after {self.limit:.0f} s", until)
+    Where a part has reached its goal, its processes go to the part that is furthest from its own.
+    """
 
-    def end(self) -> None:
-        """Kill the process, and those that it has started."""
-        if self.process is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-            self.process = None
+    parts: dict[str, Part]
+    processes: dict[str, int]
+    seed: int
+    folder: Path
+    goals: dict[str, int] = field(default_factory=dict)
+    tell: Callable[[dict[str, Found]], None] = lambda found: None
 
-    def _lost(self, why: str, until: float) -> None:
-        self.process = None
-        self.deaths += 1
-        self.extra.append({"case": self.at, "wrong": why})
-        if self.at >= 0:
-            self.next = self.at + self.step
-        if self.deaths > 20 or (self.at < 0 and self.deaths > 1) or time.time() > until:
-            self.ended = True
-            return
-        self.begin(until)
-
-    def _number(self) -> int:
+    def run(self, seconds: float) -> dict[str, Found]:
+        """Try cases for so long, or until all goals are reached."""
+        self.until, self.began = time.time() + seconds, time.monotonic()
+        self.found = {part: Found(processes=n) for part, n in self.processes.items()}
+        self.slots: list[Slot] = []
+        told = time.monotonic()
         try:
-            return struct.unpack("<q", self.place.read_bytes())[0]
-        except (OSError, struct.error):
-            return -1
+            for part, number in self.processes.items():
+                for _ in range(number):
+                    self._start(part)
+            while any(not slot.ended for slot in self.slots):
+                time.sleep(0.2)
+                self._look()
+                if time.monotonic() > told + TOLD_EVERY:
+                    self.tell(self.found)
+                    told = time.monotonic()
+        finally:
+            for slot in self.slots:
+                slot.end()
+            self._read_all()
+        return self.found
 
-    def add_to(self, found: Found) -> None:
-        """Count what the processes have noted."""
-        found.unfinished += self.unfinished
-        found.wrong += self.extra
-        counts = Counter(found.counts)
-        counts["wrong"] += len(self.extra)
-        for line in self.notes.read_text().splitlines() if self.notes.exists() else ():
-            noted = json.loads(line)
-            counts.update(noted.get("counts", {}))
-            if noted.get("wrong"):
-                found.wrong.append({"case": noted["case"], "wrong": noted["wrong"]})
-            if noted.get("numbers"):
-                found.numbers.append({"case": noted["case"], **noted["numbers"]})
-        found.counts = dict(counts)
+    def _start(self, part: str) -> None:
+        counted = self.parts[part].counted
+        goal = self.goals.get(part) if not counted else None  # else it is stopped from here
+        folder = self.folder / "parts"
+        slot = Slot(part, self.seed, self.parts[part].limit, goal, folder, len(self.slots))
+        slot.begin(self.until, environment(self.folder))
+        self.slots.append(slot)
 
+    def _look(self) -> None:
+        for slot in list(self.slots):
+            before = slot.ended
+            slot.watch(self.until)
+            if slot.ended and not before and (needy := self._needy()):
+                self._start(needy)
+        self._read_all()
 
-def try_cases(
-    jobs: dict[str, int], limits: dict[str, float], seed: int, seconds: float, folder: Path
-) -> dict[str, Found]:
-    """Try cases of several parts side by side, each in a number of processes."""
-    until = time.time() + seconds
-    began = time.monotonic()
-    slots = [
-        Slot(part, seed, first, number, folder, limits[part])
-        for part, number in jobs.items()
-        for first in range(number)
-    ]
-    try:
-        for slot in slots:
-            slot.begin(until)
-        while not all(slot.ended for slot in slots):
-            time.sleep(0.2)
-            for slot in slots:
-                slot.watch(until)
-    finally:
-        for slot in slots:
-            slot.end()
-    all_found = {part: Found(processes=number) for part, number in jobs.items()}
-    for slot in slots:
-        slot.add_to(all_found[slot.part])
-    for found in all_found.values():
-        found.seconds = time.monotonic() - began
-    return all_found
+    def _read_all(self) -> None:
+        for slot in self.slots:
+            for noted in slot.news():
+                self.found[slot.part].add(noted)
+            self.found[slot.part].unfinished += slot.unfinished
+            slot.unfinished = 0
+        for part, found in self.found.items():
+            if any(slot.part == part and not slot.ended for slot in self.slots):
+                found.seconds = time.monotonic() - self.began
+            if part in self.goals and found.done(self.parts[part].counted) >= self.goals[part]:
+                Tickets(self.folder / "parts" / part).no_more()
+
+    def _needy(self) -> str | None:
+        """The part of which the most is left to do, if help can come in time."""
+        if self.until - time.time() < WORTH_STARTING:
+            return None
+        left = {
+            part: 1.0 - self.found[part].done(self.parts[part].counted) / goal
+            for part, goal in self.goals.items()
+        }
+        part = max(left, key=left.__getitem__, default=None)
+        return part if part is not None and left[part] > 0.0 else None
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -9,8 +9,8 @@ missing rows and DataFrames are the business of the shells.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -108,6 +108,15 @@ class Engine(ABC):
         mean, variance = q.mix(*self.moments(view, q, "variance"))
         assert variance is not None
         return mean, variance
+
+    def widened(
+        self, view: int, variance: Float[np.ndarray, "N D"], how: Mapping[str, Any]
+    ) -> Float[np.ndarray, "N D"]:
+        """Variances of `fill()`, calibrated where the model itself is too certain.
+
+        ``how`` are the estimator's options of `infer()`.
+        """
+        return variance
 
     def keeping(self, rows: Int[np.ndarray, " n"]) -> "Engine | None":
         """The engine given some training rows only, all but its maps held; None: it cannot forget.

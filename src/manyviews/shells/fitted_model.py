@@ -274,6 +274,22 @@ class FittedModel(BaseEstimator):
         means, spreads = zip(*found, strict=True)
         return np.concatenate(means), None if kind is None else np.concatenate(spreads)
 
+    def _filled(
+        self, place: int, rows: Tables, q: Positions, std: bool
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Mean of the values that a view lacks, and their std if wanted, in units of the data."""
+        mean, variance = self._engine.fill(place, rows, q)
+        if not std:
+            return self._scalings[place].undo(mean), None
+        if self._calibrates:
+            variance = self._engine.widened(place, variance, self._inference())
+        return in_units(self._scalings[place], mean, variance)  # type: ignore[no-any-return]
+
+    @property
+    def _calibrates(self) -> bool:
+        """Whether intervals of imputed values are calibrated, if the engine can do it."""
+        return True
+
     def _draws(
         self,
         places: Sequence[int],

@@ -20,7 +20,7 @@ from ..data import (
 from ..data.alignment import unmasked
 from ..fitted import Positions, Tables
 from ..fitted.explain import mean_slopes, variance_explained
-from .fitted_model import MIN_SAMPLES, FittedModel, in_units, refuse_both
+from .fitted_model import MIN_SAMPLES, FittedModel, refuse_both
 
 
 class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel):
@@ -194,7 +194,9 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
     ) -> Any:  # fmt: skip
         """Fill missing values of the training data (``X=None``) or of new data.
 
-        Observed values are returned as they are, with a std of zero.
+        Observed values are returned as they are, with a std of zero. Variational models of rows
+        without times have calibrated intervals: see
+        `manyviews.variational.forgetting.imputation_widths`.
         """
         check_is_fitted(self)
         if X is None:
@@ -202,7 +204,7 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         else:
             scaled, when = self._new(X, times, sequences)
             q = self._infer([scaled], when, how=how)
-        mean, std = in_units(self.scaling_, *self._engine.fill(0, [scaled], q))
+        mean, std = self._filled(0, [scaled], q, return_std)
         missing = np.isnan(scaled)
         given = self.scaling_.undo(scaled)
         if isinstance(X, pd.DataFrame):
@@ -210,7 +212,9 @@ class TableModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedModel)
         elif X is not None:
             given = np.asarray(X, dtype=np.float64)
         filled = np.where(missing, mean, given)
-        return self._like(X, (filled, np.where(missing, std, 0.0)) if return_std else filled)
+        if std is None:
+            return self._like(X, filled)
+        return self._like(X, (filled, np.where(missing, std, 0.0)))
 
     def sample(
         self, n_samples: int = 1, *, latent: str = "prior", random_state: Any = None

@@ -431,7 +431,9 @@ class ViewsModel(FittedModel):
     ) -> Any:  # fmt: skip
         """Fill missing values of the training samples (``views=None``) or of new samples.
 
-        Observed values are returned as they are, with a std of zero.
+        Observed values are returned as they are, with a std of zero. Variational models of samples
+        without times have calibrated intervals for Gaussian views: see
+        `manyviews.variational.forgetting.imputation_widths`.
         """
         check_is_fitted(self)
         if views is None:
@@ -444,10 +446,11 @@ class ViewsModel(FittedModel):
         filled, stds = {}, {}
         for place, (name, table) in enumerate(zip(found.names, found.tables, strict=True)):
             table = table[:, : len(self.columns_[place])]  # not what came beside it
-            mean, std = in_units(self.scalings_[place], *self._engine.fill(place, scaled, q))
+            mean, std = self._filled(place, scaled, q, return_std)
             missing = np.isnan(table)
             filled[name] = self._like(found, name, np.where(missing, mean, table))
-            stds[name] = self._like(found, name, np.where(missing, std, 0.0))
+            if std is not None:
+                stds[name] = self._like(found, name, np.where(missing, std, 0.0))
         return (filled, stds) if return_std else filled
 
     def correspondences(

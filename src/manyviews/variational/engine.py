@@ -1,6 +1,6 @@
 """The engine of the variational models: q(X), q(U) of every view, and new rows given these."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,7 @@ from ..inference.neighbours import nearest_rows
 from ..inference.new_points import NewPoints, infer_new_points
 from ..inference.new_sequences import infer_sequences
 from ..io import register_record
-from ..latent import Paths, everything
+from ..latent import Paths, StandardNormal, everything
 from ..mappings import GPPosterior, Posterior, StochasticPosterior
 from ..mappings.observations import split_table, working_table
 from ..mappings.rows import augmented_evidence
@@ -63,6 +63,11 @@ class VariationalEngine(Engine):
     @cached_property
     def links(self) -> dict[Any, Any]:
         """What was learnt of questions asked so far; see `residual_link`."""
+        return {}
+
+    @cached_property
+    def imputed_widths(self) -> dict[Any, Any]:
+        """What was learnt of the widths of imputed values; see `forgetting`."""
         return {}
 
     @cached_property
@@ -264,6 +269,20 @@ class VariationalEngine(Engine):
         if not isinstance(posterior, StochasticPosterior):
             return super().explained(view, q)
         return share_of_deviance(posterior, self._seen(view, q), self.data[view])
+
+    def widened(
+        self, view: int, variance: Float[np.ndarray, "N D"], how: Mapping[str, Any]
+    ) -> Float[np.ndarray, "N D"]:
+        """By `forgetting.imputation_widths()`, for independent rows and Gaussian views."""
+        from .forgetting import imputation_widths
+
+        if not isinstance(self.model.latent, StandardNormal):
+            return variance
+        asked = tuple(sorted((name, repr(value)) for name, value in how.items()))
+        if asked not in self.imputed_widths:
+            self.imputed_widths[asked] = imputation_widths(self, how)
+        widths = self.imputed_widths[asked].get(view)
+        return variance if widths is None else widths(variance)
 
     def quantiles(
         self, view: int, q: Positions, probabilities: Sequence[float], rng: np.random.RandomState

@@ -420,6 +420,10 @@ class MRD(ViewsModel):
 
     # ------------------------------------------------------------------ calibrated intervals
 
+    @property
+    def _calibrates(self) -> bool:
+        return self.residual_link
+
     def _adjustment(
         self, place: int, new: NewSamples, q: Positions, places: Sequence[int], how: dict[str, Any]
     ) -> Adjustment | None:

@@ -19,16 +19,12 @@ from ..fitted.cross_view import known_places
 from ..mappings.stochastic_posterior import StochasticPosterior
 from .engine import VariationalEngine
 from .link_features import LinkFeatures
+from .widths import Widths, memory, optimism
 from .without_rows import keeping_rows, some_views
 
 FOLDS = 5
 LEAST_ROWS, MOST_ROWS = 10, 2000  # that a link is learnt from
 PENALTIES = (*np.logspace(-4, 4, 17).tolist(), np.inf)  # relative to the power of the features
-SHAPES = (0.0, 0.5, 1.0)
-PSEUDO_VALUES = 5.0  # by which the width of a column leans on that of all columns
-OPTIMISM = 4.0  # few errors of chosen regressions are too small, their squares by 1 + 4/N
-MEMORY = 10.0  # and those of a latent model that has known the rows by another 1 + 10 s/N
-EXACT = 1e-12  # least mean square of errors, in variances of the columns
 REACH = 0.5  # standard deviations that latent means may go beyond the values of a column
 
 
@@ -55,10 +51,8 @@ class ResidualLink:
     intercept : ndarray of shape (n_columns,)
     low, high : ndarray of shape (n_columns,)
         Limits of m.
-    shape : float
-        p.
-    widths, typical : ndarray of shape (n_columns,)
-        c_d, and v̄_d, the geometric mean of v_d over training rows.
+    widths : Widths
+        c, v̄ and p.
     """
 
     features: LinkFeatures
@@ -68,9 +62,7 @@ class ResidualLink:
     intercept: Float[np.ndarray, " D"]
     low: Float[np.ndarray, " D"]
     high: Float[np.ndarray, " D"]
-    shape: float
-    widths: Float[np.ndarray, " D"]
-    typical: Float[np.ndarray, " D"]
+    widths: Widths
 
     @classmethod
     def fit(
@@ -92,13 +84,7 @@ class ResidualLink:
         )
         coefficients = regression.coefficients(y - found.share * m, found.penalty)
         errors = np.where(seen, found.errors, np.nan)
-        typical = np.exp(np.mean(np.log(variance), axis=0))
-        relative = variance / typical
-        widths = {shape: _mean_squares(errors, relative**shape) for shape in SHAPES}
-        density = {
-            shape: _log_density(errors, wide * relative**shape) for shape, wide in widths.items()
-        }
-        shape = max(SHAPES, key=lambda p: density[p])
+        factor = optimism(len(Y)) * memory(found.share, len(Y))
         start = filled.mean(axis=0) - found.share * mean.mean(axis=0)
         return cls(
             features=regression.features,
@@ -108,9 +94,7 @@ class ResidualLink:
             intercept=start - regression.centre @ coefficients,
             low=low,
             high=high,
-            shape=shape,
-            widths=widths[shape] * (1.0 + OPTIMISM / len(Y)) * _memory(found.share, len(Y)),
-            typical=typical,
+            widths=Widths.fit(errors, variance, factor),
         )
 
     def adjustment(
@@ -122,8 +106,7 @@ class ResidualLink:
         """What becomes of the latent model's answers about new rows."""
         latent = self.share * np.clip(mean, self.low, self.high)
         centre = self.intercept + latent + self.features(inputs) @ self.coefficients
-        wide = self.widths * (variance / self.typical) ** self.shape
-        return Adjustment(mean, centre, np.sqrt(wide / variance))
+        return Adjustment(mean, centre, np.sqrt(self.widths(variance) / variance))
 
 
 class _LeftOut(NamedTuple):
@@ -196,29 +179,9 @@ def _left_out(
     tried = []
     for share in (0.0, best):
         errors = of_y - share * of_m
-        error = float(np.mean(errors[seen] ** 2)) * _memory(share, len(y))
+        error = float(np.mean(errors[seen] ** 2)) * memory(share, len(y))
         tried.append(_LeftOut(error, penalty, share, errors))
     return min(tried, key=lambda found: found.error)
-
-
-def _memory(share: float, n_rows: int) -> float:
-    """What squared errors are to be multiplied by, for the latent model has known the rows."""
-    return 1.0 + MEMORY * share / n_rows
-
-
-def _mean_squares(
-    errors: Float[np.ndarray, "N D"], relative: Float[np.ndarray, "N D"]
-) -> Float[np.ndarray, " D"]:
-    """Mean squares of errors by column, relative to a profile, leaning on all columns."""
-    seen = ~np.isnan(errors)
-    squares = np.where(seen, np.nan_to_num(errors) ** 2 / relative, 0.0).sum(axis=0)
-    counts = seen.sum(axis=0)
-    overall = max(squares.sum() / counts.sum(), EXACT)
-    return (squares + PSEUDO_VALUES * overall) / (counts + PSEUDO_VALUES)
-
-
-def _log_density(errors: Float[np.ndarray, "N D"], wide: Float[np.ndarray, "N D"]) -> float:
-    return float(-0.5 * np.nanmean(errors**2 / wide + np.log(wide)))
 
 
 # ---------------------------------------------------------------------- of a fitted model
