@@ -66,31 +66,30 @@ def _compared(model: Any, raw: bytes) -> Result:
     return Result("read as it is")
 
 
-def _difference(a: Any, b: Any, found: Any, tensors: Any, place: str = "model") -> str:
+def _difference(tree: Any, held: Any, found: Any, tensors: Any) -> str:
     """Where two trees differ, tensors by their values; empty if nowhere."""
-    if place.endswith(".random_state") and a is None:  # only whole numbers are kept
-        return ""
-    if isinstance(a, dict) and isinstance(b, dict):
-        tensor = str(a.get("tensor")) in found and str(b.get("tensor")) in tensors
-        if tensor and a.get("kind") == b.get("kind"):
-            x, y = found[a["tensor"]], tensors[b["tensor"]]
-            alike = x.dtype == y.dtype and x.shape == y.shape
-            return "" if alike and x.tobytes() == y.tobytes() else place
-        if set(a) != set(b):
-            return f"{place}: {sorted(set(a) ^ set(b))}"
-        return next(
-            filter(None, (_difference(a[k], b[k], found, tensors, f"{place}.{k}") for k in a)), ""
-        )
-    if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        pairs = enumerate(zip(a, b, strict=True))
-        return next(
-            filter(
-                None, (_difference(x, y, found, tensors, f"{place}.{i}") for i, (x, y) in pairs)
-            ),
-            "",
-        )
-    same = type(a) is type(b) and (a == b or (a != a and b != b))
-    return "" if same else f"{place}: {str(a)[:80]!r} for {str(b)[:80]!r}"
+    rest = [(tree, held, "model")]
+    while rest:
+        a, b, place = rest.pop()
+        if place.endswith(".random_state") and a is None:  # only whole numbers are kept
+            continue
+        if isinstance(a, dict) and isinstance(b, dict):
+            tensor = str(a.get("tensor")) in found and str(b.get("tensor")) in tensors
+            if tensor and a.get("kind") == b.get("kind"):
+                x, y = found[a["tensor"]], tensors[b["tensor"]]
+                alike = x.dtype == y.dtype and x.shape == y.shape
+                if not (alike and x.tobytes() == y.tobytes()):
+                    return place
+            elif set(a) != set(b):
+                return f"{place}: {sorted(set(a) ^ set(b))}"
+            else:
+                rest += [(a[key], b[key], f"{place[-200:]}.{key}") for key in a]
+        elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+            pairs = enumerate(zip(a, b, strict=True))
+            rest += [(x, y, f"{place[-200:]}.{i}") for i, (x, y) in pairs]
+        elif type(a) is not type(b) or not (a == b or (a != a and b != b)):
+            return f"{place}: {str(a)[:80]!r} for {str(b)[:80]!r}"
+    return ""
 
 
 PART = Part(

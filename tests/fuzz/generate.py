@@ -75,7 +75,7 @@ def _sparse(t, rng):
 
 def _sparse_frame(t, rng):
     filled = np.where(rng.random(t.shape) < 0.3, 0.0, np.nan_to_num(t))
-    return pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(filled)), filled
+    return pd.DataFrame(filled).astype(pd.SparseDtype(float, 0.0)), filled
 
 
 def _arrow(t, rng):

@@ -18,6 +18,7 @@ WORTH = (
     {"objects": [], "shape": [0]}, {"time": "then"}, {"timedelta": "x"}, {"date": "0"},
     {"scalar": {"list": []}}, {"record": "MRD", "fields": {}}, {"datetime": 5},
 )  # fmt: skip
+TOO_DEEP = "[" * 3000
 
 
 def header_of(raw: bytes) -> dict[str, str]:
@@ -73,7 +74,10 @@ def json_changed(text: str, rng: np.random.Generator) -> str:
         owner[key] = WORTH[rng.integers(len(WORTH))]
     elif kind == 3:
         other, its = places[rng.integers(len(places))]
-        owner[key] = deepcopy(other[its])
+        try:
+            owner[key] = deepcopy(other[its])
+        except RecursionError:
+            return TOO_DEEP
     elif kind == 4 and isinstance(owner, dict):
         owner[str(rng.choice(["x", "fields", "record", key + "_"]))] = owner.pop(key)
     elif rng.random() < 0.1:
@@ -84,7 +88,7 @@ def json_changed(text: str, rng: np.random.Generator) -> str:
     try:
         return json.dumps(tree)
     except RecursionError:
-        return "[" * 3000
+        return TOO_DEEP
 
 
 def _places(node: Any) -> Any:

@@ -26,16 +26,21 @@ def _special(t, rng):
     value = SPECIAL[rng.integers(len(SPECIAL))]
     for _ in range(rng.integers(1, 4)):
         odd[rng.integers(t.shape[0]), rng.integers(t.shape[1])] = value
-    return as_frame(odd, rng) if rng.random() < 0.5 else odd
+    try:
+        return as_frame(odd, rng) if rng.random() < 0.5 else odd
+    except OverflowError:  # pandas 3 refuses some integers
+        return odd
 
 
 def _names(t, rng):
     odd = ["a", "a", 1, "1", None, np.nan, "", "\x00", "😀", "\udcff", (1, 2), 1.5, "id", "sample"]
     frame = pd.DataFrame(t)
     if rng.random() < 0.6:
-        frame.columns = [odd[i] for i in rng.integers(len(odd), size=t.shape[1])]
+        frame.columns = pd.Index(
+            [odd[i] for i in rng.integers(len(odd), size=t.shape[1])], dtype=object
+        )
     if rng.random() < 0.6:
-        frame.index = [odd[i] for i in rng.integers(len(odd), size=len(t))]
+        frame.index = pd.Index([odd[i] for i in rng.integers(len(odd), size=len(t))], dtype=object)
     return frame
 
 
