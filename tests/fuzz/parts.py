@@ -5,11 +5,21 @@ from importlib import import_module
 
 from .case import Part
 
-NAMES = ("inputs", "files", "checkpoints", "kills", "fits", "coverage", "samplers")
+PLACES = {
+    "inputs": ("inputs", "PART"),
+    "files": ("files", "PART"),
+    "checkpoints": ("checkpoints", "PART"),
+    "kills": ("kills", "PART"),
+    "fits": ("fits", "PART"),
+    "coverage": ("coverage", "PART"),
+    "other-coverage": ("coverage", "OTHERS"),
+    "samplers": ("samplers", "PART"),
+}
+NAMES = tuple(PLACES)
 
 
-def _getter(name: str) -> Callable[[], Part]:
-    return lambda: import_module(f".{name}", __package__).PART
+def _getter(module: str, name: str) -> Callable[[], Part]:
+    return lambda: getattr(import_module(f".{module}", __package__), name)
 
 
-PARTS = {name: _getter(name) for name in NAMES}
+PARTS = {part: _getter(*place) for part, place in PLACES.items()}

@@ -17,7 +17,8 @@ import numpy as np
 from scipy.stats import chisquare
 
 BEGIN, END = "<!-- tables -->", "<!-- end of tables -->"
-TABULATED = ("coverage", "samplers")  # parts whose numbers are what they are for
+TABULATED = (("coverage", "other-coverage"), ("samplers",))
+"""Parts whose numbers are what they are for, by the table that shows them."""
 PER_BIN = 10  # ranks expected in a bin, at least
 MOST_BINS = 20
 
@@ -25,8 +26,8 @@ MOST_BINS = 20
 def text(*results: dict[str, Any]) -> str:
     """Markdown: one line for each part of every run, then coverage and ranks of all together."""
     lines = "\n\n".join(map(_parts, results)).split("\n")
-    for name, table in zip(TABULATED, (coverage_lines, rank_lines), strict=True):
-        of_all = [one for result in results
+    for names, table in zip(TABULATED, (coverage_lines, rank_lines), strict=True):
+        of_all = [one for result in results for name in names
                   for one in result["parts"].get(name, {}).get("numbers", ())]  # fmt: skip
         if of_all:
             lines += ["", *table(of_all)]
