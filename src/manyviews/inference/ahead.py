@@ -34,7 +34,7 @@ class Ahead:
         if name in self._tasks or jax.process_count() > 1:
             return
         self._pool = self._pool or ThreadPoolExecutor(thread_name_prefix="compiler")
-        device = jax.config.values.get("jax_default_device")
+        device = getattr(jax.config, "jax_default_device", None)
 
         def prepare() -> None:
             # Whatever fails here fails again, and is reported, where it is needed.
