@@ -6,6 +6,7 @@ Runs with the library's source, NumPy and JAX alone (and GPyTorch for that part)
 
 Every part is a process of its own with a limit of time, and reports each row as soon as it is
 measured: a part that fails or is too slow leaves what it has, and the others their memory.
+Parts that end in ``_again`` repeat one with the compiled programs that it left behind.
 ``--quick`` takes small sizes that any processor manages.
 """
 
@@ -15,6 +16,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterable
@@ -31,20 +33,33 @@ PARTS = {  # module, and seconds that it may take
     "fit_small": ("gpu_fit", 90),
     "fit_middle": ("gpu_fit", 120),
     "fit_large": ("gpu_fit", 200),
+    "fit_small_again": ("gpu_fit", 90),
+    "fit_middle_again": ("gpu_fit", 120),
+    "fit_large_again": ("gpu_fit", 200),
     "gpytorch": ("gpu_gpytorch", 220),
+    "gpytorch_again": ("gpu_gpytorch", 90),
 }
+AGAIN = "_again"
 MARK = "ROW "
 
 
-def measured(part: str, quick: bool, limit: float) -> tuple[list[Row], str]:
-    """The rows of one part, and what went wrong if something did."""
+def measured(
+    part: str, quick: bool, limit: float, programs: Path | None = None
+) -> tuple[list[Row], str]:
+    """The rows of one part, and what went wrong if something did.
+
+    ``programs`` is a folder for compiled ones, in which every part that is repeated has its own.
+    """
+    cache = "off"
+    if programs is not None and f"{part.removesuffix(AGAIN)}{AGAIN}" in PARTS:
+        cache = str(programs / part.removesuffix(AGAIN))
     command = [sys.executable, "-m", "benchmarks.gpu", "--worker", part]
     process = subprocess.Popen(
         command + ["--quick"] * quick,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "MANYVIEWS_COMPILE_CACHE": "off", "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "MANYVIEWS_COMPILE_CACHE": cache, "PYTHONUNBUFFERED": "1"},
     )
     timer = threading.Timer(limit, process.kill)
     timer.start()
@@ -75,9 +90,11 @@ def shown(row: Row) -> str:
 
 def work(part: str, quick: bool) -> None:
     """Measure one part and print its rows."""
+    folder = Path(os.environ.get("MANYVIEWS_COMPILE_CACHE", "off"))
+    full = folder.is_dir() and any(folder.iterdir())
     rows: Iterable[Row] = getattr(import_module(f".{PARTS[part][0]}", __package__), part)(quick)
     for row in rows:
-        print(MARK + json.dumps(row), flush=True)
+        print(MARK + json.dumps(row | {"cache": "full" if full else "empty"}), flush=True)
 
 
 def run(quick: bool) -> list[Any]:
@@ -86,7 +103,10 @@ def run(quick: bool) -> list[Any]:
 
     quick = quick or shutil.which("nvidia-smi") is None
 
-    found = {part: measured(part, quick, limit) for part, (_, limit) in PARTS.items()}
+    with tempfile.TemporaryDirectory() as programs:
+        found = {
+            part: measured(part, quick, limit, Path(programs)) for part, (_, limit) in PARTS.items()
+        }
     return [Report(f"GPU: {part}", rows, note=wrong) for part, (rows, wrong) in found.items()]
 
 
@@ -101,17 +121,23 @@ def main() -> int:
     if options.worker:
         work(options.worker, options.quick)
         return 0
+    with tempfile.TemporaryDirectory() as programs:
+        measure_parts(options, Path(programs))
+    return 0
+
+
+def measure_parts(options: argparse.Namespace, programs: Path) -> None:
+    """The parts that are asked for, in turn."""
     results: dict[str, Any] = {}
     for part in options.parts:
         began = time.perf_counter()
-        rows, wrong = measured(part, options.quick, options.limit or PARTS[part][1])
+        rows, wrong = measured(part, options.quick, options.limit or PARTS[part][1], programs)
         seconds = time.perf_counter() - began
         results[part] = {"rows": rows, "seconds": seconds, "failure": wrong}
         print(f"{part}: {seconds:.0f} s {wrong}", flush=True)
         if options.json:
             options.json.parent.mkdir(parents=True, exist_ok=True)
             options.json.write_text(json.dumps(results, indent=1) + "\n")
-    return 0
 
 
 if __name__ == "__main__":

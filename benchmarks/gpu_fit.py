@@ -51,6 +51,9 @@ def fit_large(quick: bool) -> Iterator[Row]:
     yield _fit(500 if quick else 1_000_000, 100.0, quick)
 
 
+fit_small_again, fit_middle_again, fit_large_again = fit_small, fit_middle, fit_large
+
+
 def _fit(N: int, limit: float, quick: bool) -> Row:
     """A fit by the default rule, with its start and compilation; after the limit, what it has."""
     Y = random_problem(N, 10, 10, 20)["Y"]

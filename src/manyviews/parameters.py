@@ -6,6 +6,7 @@ constraint. This is the only place where constraints are applied.
 
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import equinox as eqx
@@ -77,10 +78,25 @@ def parameter(value: ArrayLike, constraint: str = "real", free: bool = True) -> 
     if constraint not in CONSTRAINTS:
         raise OptionError(f"constraint must be one of {sorted(CONSTRAINTS)}, got {constraint!r}")
     rule = CONSTRAINTS[constraint]
-    array = jnp.asarray(value, dtype=_float_type(value))
-    if not isinstance(array, jax.core.Tracer) and not np.all(rule.allowed(np.asarray(array))):
+    array = on_device(value, _float_type(value))
+    if isinstance(array, jax.core.Tracer):
+        return Parameter(rule.inverse(array), constraint, free)
+    if not np.all(rule.allowed(np.asarray(array))):
         raise OptionError(f"the value of this parameter must be {rule.words}, got {value!r}")
-    return Parameter(rule.inverse(array), constraint, free)
+    raw = array if constraint == "real" else _compiled(rule.inverse)(array)
+    return Parameter(raw, constraint, free)
+
+
+@cache
+def _compiled(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    return jax.jit(function)
+
+
+def on_device(value: ArrayLike, dtype: Any) -> Array:
+    """An array for JAX. Numbers of the host are converted there, which takes no program."""
+    if isinstance(value, np.ndarray | np.generic | float | int):
+        return jax.device_put(np.array(value, dtype))
+    return jnp.asarray(value, dtype)
 
 
 def _float_type(value: Any) -> Any:

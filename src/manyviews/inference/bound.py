@@ -55,10 +55,22 @@ def evidence_bound(model: Model, outputs: tuple[Outputs, ...]) -> Bound:
 def dimension_weights(model: Model) -> Float[np.ndarray, "K Q"]:
     """How strongly each latent dimension moves each view; zero where a view does not see it."""
     model = model.whole()
-    own = [np.array(view.relevance()) for view in model.views]
+    own = [np.array(weights) for weights in relevances(model.views)]
     parts = [model.latent.dimensions(k) for k in range(len(own))]
     n_dimensions = max(part.stop or len(w) for part, w in zip(parts, own, strict=True))
     weights = np.zeros((len(own), n_dimensions))
     for row, part, values in zip(weights, parts, own, strict=True):
         row[part] = values
     return weights
+
+
+@eqx.filter_jit
+def relevances(views: tuple[Mapping, ...]) -> tuple[Float[Array, " Q"], ...]:
+    """How strongly the dimensions that each view sees move it, compiled."""
+    return tuple(view.relevance() for view in views)
+
+
+@eqx.filter_jit
+def noise_variances(views: tuple[Mapping, ...]) -> tuple[Float[Array, ""], ...]:
+    """The noise variance of each view, compiled."""
+    return tuple(view.noise_variance() for view in views)

@@ -85,7 +85,9 @@ class Method(NamedTuple):
 def method_of(adam: bool, mask: Tree, limit: int, gain: float) -> Method:
     """A method, its numbers as arrays of one kind, so that one program serves them all."""
     masks = jax.tree.map(lambda m: jnp.asarray(m, float), mask)
-    return Method(jnp.asarray(adam), masks, jnp.asarray(limit, int), jnp.asarray(gain, float))
+    numbers = np.asarray(adam), np.asarray(limit, int), np.asarray(gain, float)
+    of_adam, most, least = jax.device_put(numbers)
+    return Method(of_adam, masks, most, least)
 
 
 class Watched(NamedTuple):
@@ -99,6 +101,11 @@ class Watched(NamedTuple):
 
 def begin(function: Function, x: Tree, context: Any, rate: float = 0.0) -> Descent:
     """A descent that has not evaluated anything yet; ``rate`` is the step of Adam."""
+    return _begun(function, x, context, jax.device_put(np.asarray(rate, float)))
+
+
+@eqx.filter_jit
+def _begun(function: Function, x: Tree, context: Any, rate: Float[Array, ""]) -> Descent:
     kept = eqx.filter_eval_shape(_traced(function), x, context)[1]
     # Every leaf is an array of its own: the buffers of a state are handed over to the next.
     x = jax.tree.map(lambda a: jnp.array(a, a.dtype), x)
@@ -122,13 +129,18 @@ def begin(function: Function, x: Tree, context: Any, rate: float = 0.0) -> Desce
         history=History(
             pairs(), pairs(), square, jnp.array(square), jnp.array(0, int), jnp.array(0, int)
         ),
-        moments=ADAM.init(x), rate=number(rate),
+        moments=ADAM.init(x), rate=rate.astype(dtype),
         best=jax.tree.map(lambda a: jnp.array(a, a.dtype), x), best_value=number(np.inf),
         noise=number(0.0), probes=jnp.full(PROBES, np.inf, dtype),
         turn=jnp.array(0, int), recent=jnp.full(WINDOW, np.inf, dtype), before=number(np.inf),
         iterations=jnp.array(0, int), status=jnp.array(RUNNING, int),
         kept=jax.tree.map(lambda a: jnp.zeros(a.shape, a.dtype), kept),
     )  # fmt: skip
+
+
+def whole_number(value: int) -> Int[Array, ""]:
+    """A number that a program takes as an argument; putting it there takes no program."""
+    return jax.device_put(np.asarray(value, int))
 
 
 @cache
@@ -140,7 +152,7 @@ def _traced(function: Function) -> Any:
 def evaluate(function: Function, x: Tree, context: Any, turns: int = 1) -> Descent:
     """A descent after its first evaluation; with four, it knows the noise of the value."""
     method = method_of(False, jax.tree.map(lambda _: 1.0, x), 1, -1.0)
-    return run((function, context, method, jnp.asarray(turns)), begin(function, x, context))[0]
+    return run((function, context, method, whole_number(turns)), begin(function, x, context))[0]
 
 
 def descend(function: Function, x: Tree, context: Any, iterations: int, gain: float) -> Descent:
@@ -148,7 +160,7 @@ def descend(function: Function, x: Tree, context: Any, iterations: int, gain: fl
     method = method_of(False, jax.tree.map(lambda _: 1.0, x), iterations, gain)
     state = begin(function, x, context)
     while int(state.status) == RUNNING and int(state.iterations) < iterations:
-        state, _ = run((function, context, method, jnp.asarray(STRETCH)), state)
+        state, _ = run((function, context, method, whole_number(STRETCH)), state)
     return state
 
 

@@ -36,7 +36,7 @@ class FitInfo:
     expectation_error : float
         Relative error of the psi statistics; zero where they are in closed form.
     seconds, compile_seconds : float
-        Wall-clock time of the whole fit, and of its first evaluation.
+        Wall-clock time of the whole fit, and of its first evaluation, compilation included.
     n_evaluations : int
         Evaluations of the bound with its gradient, over all restarts.
     restart_bounds : list of float

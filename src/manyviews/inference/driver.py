@@ -16,14 +16,17 @@ from ..latent import marginals
 from ..linalg import MAX_JITTER
 from ..mappings import Mapping, Outputs
 from ..mappings.base import condition
+from .ahead import Ahead, compile_for
 from .bound import Model
 from .checkpoint import fingerprint, finished, keeping_checkpoints, open_checkpoint
 from .diagnostics import FitInfo
 from .optimise import optimise
 from .progress import ProgressBar
+from .run import prepare
 from .search import Search, Stage
 
 EXPECTATION_TOLERANCE = 0.02
+OPTIMISING, CONDITIONING = "optimising", "conditioning"  # programs that are compiled ahead
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,7 @@ def fit_model(
     names: Sequence[str],
     plan: Plan,
     mark: Sequence[Any] = (),
+    alike: Callable[[], Model] | None = None,
 ) -> Fit:
     """Optimise a model from its starts and condition it on its data.
 
@@ -95,9 +99,22 @@ def fit_model(
         Of the views, for the progress bar.
     mark
         All that the fit depends on, so that a checkpoint of another fit is recognised.
+    alike
+        Gives a model of the same form in no time. With it, the program that optimises is compiled
+        while the start is computed.
     """
     make_room_for_programs()
-    with keeping_checkpoints(), ExitStack() as stack:
+    with keeping_checkpoints(), Ahead() as ahead, ExitStack() as stack:
+        waiting: list[float] = []
+        if alike is not None:
+            ahead.begin(OPTIMISING, lambda: prepare(alike(), outputs))
+
+        def begun(restart: int) -> Model:
+            model = make_model(restart)
+            waiting.append(ahead.wait(OPTIMISING))
+            ahead.begin(CONDITIONING, lambda: _prepare(model, outputs))
+            return model
+
         checkpoint = None
         if plan.search.checkpoint is not None:
             own = replace(plan, search=replace(plan.search, checkpoint=None), verbose=0)
@@ -107,7 +124,7 @@ def fit_model(
         if plan.verbose:
             bar = stack.enter_context(ProgressBar(plan.stages(0), plan.n_restarts, names))
         model, info = optimise(
-            make_model,
+            begun,
             outputs,
             plan.stages,
             n_restarts=plan.n_restarts,
@@ -115,16 +132,30 @@ def fit_model(
             progress=bar,
             checkpoint=checkpoint,
         )
+        info.compile_seconds += sum(waiting)
+        ahead.wait(CONDITIONING)
         fit = _conditioned(model, outputs, info)
         if checkpoint is not None and not info.interrupted:
             finished(checkpoint)
     return fit
 
 
+def _prepare(model: Model, outputs: tuple[Outputs, ...]) -> None:
+    """Compile what `_conditioned()` will need, while the model is optimised."""
+    model = model.whole()
+    for view, q, data in zip(model.views, _seen(model), outputs, strict=True):
+        compile_for(condition, view, q, data)
+
+
+def _seen(model: Model) -> list[Gaussian]:
+    """The dimensions of q(X) that each view is a function of."""
+    q = marginals(model.latent)
+    return [q[..., model.latent.dimensions(k)] for k in range(len(model.views))]
+
+
 def _conditioned(model: Model, outputs: tuple[Outputs, ...], info: FitInfo) -> Fit:
     model = model.whole()
-    q = marginals(model.latent)
-    seen = [q[..., model.latent.dimensions(k)] for k in range(len(outputs))]
+    seen = _seen(model)
     info.expectation_error = max(map(_expectation_error, model.views, seen))
     found = [_condition(*each) for each in zip(model.views, seen, outputs, strict=True)]
     views, posteriors = tuple(view for view, _ in found), tuple(each for _, each in found)

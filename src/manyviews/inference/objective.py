@@ -11,7 +11,7 @@ import numpy as np
 from jax.sharding import Mesh
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ..devices import rows_on
+from ..devices import fetched, rows_on
 from ..expectations.fused_choice import may_be_fused, noting_fused
 from ..mappings import Outputs
 from ..parameters import matches, named_parameters, split_free
@@ -42,13 +42,17 @@ class Packing(NamedTuple):
         return cls(structure, shapes, tuple(a or b for a, b in zip(large, kept, strict=True)))
 
     def pack(self, tree: Any) -> Packed:
-        """The small arrays of a tree as one vector, and then the large ones."""
-        pairs = list(zip(jax.tree_util.tree_leaves(tree), self.apart, strict=True))
-        small = [jnp.ravel(leaf) for leaf, apart in pairs if not apart]
-        large = [leaf for leaf, apart in pairs if apart]
-        return jnp.concatenate(small) if small else jnp.zeros(0), *large
+        """The small arrays of a tree as one vector, and then the large ones.
 
-    def unpack(self, packed: Packed) -> Any:
+        That is done on the host, where it takes no program.
+        """
+        pairs = list(zip(jax.tree_util.tree_leaves(tree), self.apart, strict=True))
+        small = [np.ravel(fetched(leaf)) for leaf, apart in pairs if not apart]
+        large = [leaf for leaf, apart in pairs if apart]
+        vector = np.concatenate(small) if small else np.zeros(0)
+        return tuple(_as_jax(part) for part in (vector, *large))
+
+    def unpack(self, packed: tuple[Any, ...]) -> Any:
         """The tree again."""
         vector, large, begin, leaves = packed[0], iter(packed[1:]), 0, []
         for shape, apart in zip(self.shapes, self.apart, strict=True):
@@ -106,6 +110,8 @@ class Objective:
     """A model and its data: what is free, packed for an optimiser or as one flat vector."""
 
     def __init__(self, model: Model, outputs: tuple[Outputs, ...]):
+        self.n_observed = sum(o.n_observed() for o in outputs)
+        self.variances = np.array([o.variance() for o in outputs])
         self.layout = Layout.of(model, outputs)
         self.whole = Packing.of(split_free(model)[0])
         padded = self.layout.padded(model)
@@ -115,7 +121,11 @@ class Objective:
         held, data = self.layout.placed((fixed, self.layout.with_rows(outputs)))
         self.context = Context(packing, held, data, self.layout.mesh)
         self.free = self.packed_model(model)
-        self.start = self.flat(self.free)
+
+    @property
+    def start(self) -> Vector:
+        """The free parameters of the model that this was made from."""
+        return self.flat(self.free)
 
     @property
     def outputs(self) -> tuple[Outputs, ...]:
@@ -164,12 +174,15 @@ class Objective:
 
     def model(self, free: Packed) -> Model:
         """The model whose free parameters these are."""
-        return self.layout.gathered(_model(self.context, free))
+        small = np.array(fetched(free[0]))  # taken apart on the host, which takes no program
+        tree = self.context.packing.unpack((small, *free[1:]))
+        whole = eqx.combine(jax.tree.map(_as_jax, tree), self.context.fixed)
+        return self.layout.gathered(whole)
 
     def packed_model(self, model: Model) -> Packed:
         """The free parameters of a model of this kind."""
         free, _ = split_free(self.layout.padded(model))
-        return self.layout.placed(_packed(self.context.packing, free))  # type: ignore[no-any-return]
+        return self.layout.placed(self.context.packing.pack(free))  # type: ignore[no-any-return]
 
     def model_at(self, vector: Vector) -> Model:
         """The model whose free parameters are this vector."""
@@ -182,21 +195,13 @@ class Objective:
             for name, shape in self.shapes.items()
         ]
         packing = self.context.packing
-        packed = _packed(packing, jax.tree_util.tree_unflatten(packing.structure, flags))
+        packed = packing.pack(jax.tree_util.tree_unflatten(packing.structure, flags))
         return self.layout.placed(packed)  # type: ignore[no-any-return]
 
 
-# Compiled as wholes: one small program each in the place of one for every array.
-
-
-@eqx.filter_jit
-def _packed(packing: Packing, tree: Any) -> Packed:
-    return packing.pack(tree)
-
-
-@eqx.filter_jit
-def _model(context: Context, free: Packed) -> Model:
-    return context.model(free)
+def _as_jax(array: Array | np.ndarray) -> Array:
+    """An array of the host as one of JAX; others, which may lie on many devices, as they are."""
+    return array if isinstance(array, jax.Array) else jax.device_put(array)
 
 
 @eqx.filter_jit

@@ -11,8 +11,10 @@ import optax
 from jaxtyping import Float
 
 from ..devices import agreed
-from .bound import dimension_weights
-from .descent import PROBES, STRETCH, Descent, Method, begin, method_of, run
+from ..mappings import Outputs
+from .ahead import compile_for
+from .bound import Model, dimension_weights
+from .descent import PROBES, STRETCH, Descent, Method, begin, method_of, run, whole_number
 from .diagnostics import FitInfo
 from .objective import Objective, Vector, negative_bound
 from .search import Stage
@@ -28,8 +30,8 @@ class Run:
     def __init__(self, objective: Objective, stages: Sequence[Stage], tolerance: float):
         self.objective = objective
         self.stages = stages
-        self.gain = tolerance * sum(o.n_observed() for o in objective.outputs)
-        self.variances = np.array([o.variance() for o in objective.outputs])
+        self.gain = tolerance * objective.n_observed
+        self.variances = objective.variances
         self.position = self.best = objective.free
         self.best_value = np.inf
         self.trace: list[float] = []
@@ -87,7 +89,7 @@ class Run:
     def advance(self, state: Descent, method: Method, turns: int) -> tuple[Descent, Any]:
         """One dispatch; its first is the compiler's."""
         began = time.perf_counter()
-        fixed = (negative_bound, self.objective.context, method, jnp.asarray(turns))
+        fixed = (negative_bound, self.objective.context, method, whole_number(turns))
         state, seen = run(fixed, state)
         done = int(seen.evaluations)  # waits
         seconds = time.perf_counter() - began
@@ -109,3 +111,12 @@ class Run:
         """The bound at a point and, with four turns, its noise there."""
         method = method_of(False, self.objective.mask(), 1, -1.0)
         return self.advance(self.begin(x, 0.0), method, turns)[0]
+
+
+def prepare(model: Model, outputs: tuple[Outputs, ...]) -> None:
+    """Compile what optimises a model of this form."""
+    objective = Objective(model, outputs)
+    start = Run(objective, (), 1.0)
+    method = method_of(False, objective.mask(), 1, -1.0)
+    fixed = (negative_bound, objective.context, method, whole_number(1))
+    compile_for(run, fixed, start.begin(start.position, 0.0))

@@ -1,9 +1,13 @@
-"""Principal components of tables with many rows, from their covariance, where JAX computes.
+"""Principal components of tables with many rows, from their covariance.
 
 A singular value decomposition of a million rows takes seconds on a host; their covariance is one
 product of matrices, and everything after it is as small as the number of columns. Singular values
-below 1e-8 of the largest are lost to rounding, which a start does not mind.
+below 1e-8 of the largest are lost to rounding, which a start does not mind. JAX computes where
+there is much to do; otherwise NumPy is done before a program would be compiled.
 """
+
+from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +18,8 @@ from .. import _runtime  # noqa: F401  (float64)
 
 MANY_ROWS = 20_000
 MANY_COLUMNS = 2_000
+MUCH = 2_000_000_000  # multiplications
+BLOCK = 10_000  # rows that NumPy takes at a time
 FILL_TOLERANCE = 1e-5  # change of a missing entry, in standard deviations of the table
 
 
@@ -24,7 +30,11 @@ def is_tall(Y: Float[np.ndarray, "N D"]) -> bool:
 
 def tall_scores(Y: Float[np.ndarray, "N D"], n_components: int) -> Float[np.ndarray, "N Q"]:
     """Scores on the leading principal components, each with its largest loading positive."""
-    return np.array(_scores(jnp.asarray(Y), n_components))
+    if Y.size * Y.shape[1] > MUCH:
+        return np.array(_scores(jnp.asarray(Y), n_components))
+    mean, _, vectors = _directions_by_blocks(Y)
+    turned = _turned(vectors[:, :n_components], np)
+    return np.concatenate([block @ turned for block in _centred_blocks(Y, mean)])
 
 
 def tall_fill(
@@ -40,7 +50,24 @@ def tall_fill(
 
 def tall_spectrum(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, " D"]:
     """Squared singular values of the centred table, the largest first."""
-    return np.array(_spectrum(jnp.asarray(Y)))
+    if Y.size * Y.shape[1] > MUCH:
+        return np.array(_spectrum(jnp.asarray(Y)))
+    return _directions_by_blocks(Y)[1]
+
+
+def _directions_by_blocks(Y: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The mean, the squared singular values of what remains, and its directions, by NumPy."""
+    mean = Y.mean(axis=0)
+    scatter = sum(block.T @ block for block in _centred_blocks(Y, mean))
+    values, vectors = np.linalg.eigh(scatter)
+    return mean, np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+
+
+def _centred_blocks(
+    Y: Float[np.ndarray, "N D"], mean: Float[np.ndarray, " D"]
+) -> Iterator[Float[np.ndarray, "_ D"]]:
+    for begin in range(0, len(Y), BLOCK):
+        yield Y[begin : begin + BLOCK] - mean
 
 
 def _directions(Y: Float[Array, "N D"]) -> tuple[Array, Array, Array]:
@@ -57,9 +84,13 @@ def _spectrum(Y: Float[Array, "N D"]) -> Float[Array, " D"]:
 
 def _scores_of(Y: Float[Array, "N D"], n_components: int) -> Float[Array, "N Q"]:
     mean, _, vectors = _directions(Y)
-    leading = vectors[:, :n_components]
-    largest = jnp.take_along_axis(leading, jnp.argmax(jnp.abs(leading), axis=0)[None], axis=0)
-    return (Y - mean) @ (leading * jnp.sign(largest))
+    return (Y - mean) @ _turned(vectors[:, :n_components], jnp)
+
+
+def _turned(directions: Any, xp: Any) -> Any:
+    """Directions with their largest loadings positive."""
+    places = xp.argmax(xp.abs(directions), axis=0)[None]
+    return directions * xp.sign(xp.take_along_axis(directions, places, axis=0))
 
 
 _scores = jax.jit(_scores_of, static_argnums=1)

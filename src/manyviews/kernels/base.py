@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ..parameters import Parameter, fix, free, map_parameters
@@ -51,7 +52,10 @@ class Kernel(eqx.Module):
         def spread(name: str, p: Parameter) -> Parameter:
             if name.split(".")[-1] not in self.per_dimension or p.raw.ndim:
                 return p
-            return Parameter(jnp.full((n_dimensions,), p.raw), p.constraint, p.free)
+            if isinstance(p.raw, jax.core.Tracer):
+                return Parameter(jnp.full((n_dimensions,), p.raw), p.constraint, p.free)
+            raw = np.full(n_dimensions, np.asarray(p.raw))
+            return Parameter(jax.device_put(raw), p.constraint, p.free)
 
         return map_parameters(spread, self)
 

@@ -54,7 +54,13 @@ def marginals(latent: LatentSpace) -> Gaussian:
     return latent.marginals()
 
 
-@eqx.filter_jit
 def everything(latent: LatentSpace) -> Gaussian:
     """The marginals of all that the space holds, compiled."""
+    if type(latent).everything is LatentSpace.everything:
+        return marginals(latent)
+    return _everything(latent)
+
+
+@eqx.filter_jit
+def _everything(latent: LatentSpace) -> Gaussian:
     return latent.everything()

@@ -1,6 +1,8 @@
 """Independent latent points with a standard normal prior [BGPLVM16, §3.3.1]."""
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import ArrayLike
 
 from ..expectations import Gaussian
@@ -16,7 +18,8 @@ class StandardNormal(LatentSpace):
 
     def __init__(self, mean: ArrayLike, variance: ArrayLike = 0.5):
         self.mean = parameter(mean)
-        self.variance = positive(jnp.broadcast_to(jnp.asarray(variance), jnp.shape(mean)))
+        broadcast = jnp if isinstance(variance, jax.Array) else np
+        self.variance = positive(broadcast.broadcast_to(variance, np.shape(mean)))
 
     def infer(self) -> Inferred:
         q = Gaussian(self.mean.value, self.variance.value)

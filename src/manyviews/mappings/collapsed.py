@@ -11,7 +11,7 @@ from ..expectations import Gaussian, expectation_error, psi0, psi1, psi2
 from ..expectations.exp_sum import BLOCK_ENTRIES
 from ..kernels import Kernel
 from ..linalg import DEFAULT_JITTER, log_determinant, safe_cholesky, whiten
-from ..parameters import Parameter, parameter, positive
+from ..parameters import Parameter, on_device, parameter, positive
 from .base import Evidence, Mapping
 from .outputs import GaussianOutputs, PatternedOutputs, ScatteredOutputs
 from .posterior import GPPosterior
@@ -48,7 +48,7 @@ class CollapsedGP(Mapping):
         self.kernel = kernel
         self.inducing = parameter(inducing)
         self.noise = positive(noise)
-        self.floor = jnp.asarray(floor, self.noise.raw.dtype)
+        self.floor = on_device(floor, self.noise.raw.dtype)
         self.jitter = jitter
 
     def noise_variance(self) -> Float[Array, ""]:

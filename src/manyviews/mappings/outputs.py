@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Float32, Int
@@ -36,11 +37,11 @@ class PatternedOutputs(eqx.Module):
 
     def n_observed(self) -> float:
         """How many values are not missing."""
-        return float(self.weights.sum(axis=1) @ self.n_columns)
+        return float(np.asarray(self.weights).sum(axis=1) @ np.asarray(self.n_columns))
 
     def variance(self) -> float:
         """Mean square of the (centred) observed values."""
-        return float(self.sum_squares.sum()) / self.n_observed()
+        return float(np.asarray(self.sum_squares).sum()) / self.n_observed()
 
     def with_empty_rows(self, n: int) -> "PatternedOutputs":
         """With so many more rows at the end, of which nothing has been observed."""
@@ -65,7 +66,7 @@ class ScatteredOutputs(eqx.Module):
 
     def n_observed(self) -> float:
         """How many values are not missing."""
-        return float(self.mask.sum(dtype=jnp.float64))
+        return float(np.asarray(self.mask).sum(dtype=np.float64))
 
     def variance(self) -> float:
         """Mean square of the (centred) observed values."""
@@ -98,12 +99,12 @@ def make_outputs(
         return _scattered(filled, observed)
     blocks = [filled[:, group == g] for g in range(len(patterns))]
     return PatternedOutputs(
-        filled=jnp.asarray(filled),
-        factors=tuple(jnp.asarray(gram_factor(block)) for block in blocks),
-        weights=jnp.asarray(patterns, jnp.float64),
-        n_columns=jnp.asarray([block.shape[1] for block in blocks], jnp.float64),
-        sum_squares=jnp.asarray([np.sum(block**2) for block in blocks]),
-        group_of_column=jnp.asarray(group, jnp.int32),
+        filled=jax.device_put(filled),
+        factors=tuple(jax.device_put(gram_factor(block)) for block in blocks),
+        weights=jax.device_put(np.asarray(patterns, np.float64)),
+        n_columns=jax.device_put(np.array([block.shape[1] for block in blocks], np.float64)),
+        sum_squares=jax.device_put(np.array([np.sum(block**2) for block in blocks])),
+        group_of_column=jax.device_put(np.asarray(group, np.int32)),
     )
 
 
@@ -125,9 +126,9 @@ def _scattered(
 ) -> ScatteredOutputs:
     share = observed.mean(axis=1)
     return ScatteredOutputs(
-        filled=jnp.asarray(filled),
-        rough=jnp.asarray(filled, jnp.float32),
-        mask=jnp.asarray(observed, jnp.float32),
-        weights=jnp.asarray(np.stack([share, (share > 0).astype(float)])),
-        sum_squares=jnp.asarray(np.sum(filled**2)),
+        filled=jax.device_put(filled),
+        rough=jax.device_put(filled.astype(np.float32)),
+        mask=jax.device_put(observed.astype(np.float32)),
+        weights=jax.device_put(np.stack([share, (share > 0).astype(float)])),
+        sum_squares=jax.device_put(np.asarray(np.sum(filled**2))),
     )

@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Float
 
+from ..inference.bound import noise_variances
 from ..inference.diagnostics import check_signal
 from ..inference.initial_dynamics import TimeKernel
 from ..inference.search import Search
@@ -156,7 +157,7 @@ def fit_table(
     engine, info = fit_engine([scaled], ["X"], options)
     model._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
     view = engine.model.views[0]
-    model.noise_variance_ = float(view.noise_variance()) * model.scaling_.scale**2
+    model.noise_variance_ = float(noise_variances((view,))[0]) * model.scaling_.scale**2
     model.kernel_ = view.kernel  # type: ignore[attr-defined]
     check_signal({"X": float(info.signal_to_noise[0])}, model.signal_check)
     return model

@@ -19,7 +19,7 @@ from ..fitted import Engine, Positions, Tables
 from ..fitted.cross_view import as_positions, check_treatment, cross_view, unfilled
 from ..fitted.engine import Spread, normalised
 from ..inference.augmented import teach_rows
-from ..inference.bound import Model
+from ..inference.bound import Model, relevances
 from ..inference.independence import independent_share
 from ..inference.neighbours import nearest_rows
 from ..inference.new_points import NewPoints, infer_new_points
@@ -72,7 +72,8 @@ class VariationalEngine(Engine):
 
     @cached_property
     def relevance(self) -> Float[np.ndarray, "K Q"]:
-        own = [self._spread_out(k, np.array(v.relevance())) for k, v in enumerate(self.model.views)]
+        found = relevances(self.model.views)
+        own = [self._spread_out(k, np.array(weights)) for k, weights in enumerate(found)]
         return normalised(np.stack(own))
 
     # ------------------------------------------------------------------ new rows

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import jax
 import numpy as np
 from jaxtyping import Float
 
@@ -18,6 +19,7 @@ from ..inference.initial_stochastic import initial_stochastic
 from ..inference.initialise import joint_means, residual_share
 from ..inference.search import Stage, default_stages
 from ..inference.shared_inducing import with_shared_inducing
+from ..inference.tall_tables import MANY_ROWS
 from ..kernels import Kernel
 from ..latent import LatentSpace, StandardNormal, Temporal, make_sequences
 from ..likelihoods import Likelihood
@@ -78,7 +80,12 @@ def fit_engine(
     """Initialise, optimise and condition a model on scaled views."""
     times = () if options.when is None else (options.when.inputs, options.when.code)
     return fit_from(
-        lambda restart: starting_model(data, options, restart), data, names, options, times
+        lambda restart: starting_model(data, options, restart),
+        data,
+        names,
+        options,
+        times,
+        alike=(lambda: cheap_model(data, options)) if _takes_long(len(data[0])) else None,
     )
 
 
@@ -89,16 +96,18 @@ def fit_from(
     options: FitOptions,
     inputs: Sequence[Any] = (),
     kind: type[VariationalEngine] = VariationalEngine,
+    alike: Callable[[], Model] | None = None,
 ) -> tuple[VariationalEngine, FitInfo]:
     """Optimise any model from its starts and make an engine of it.
 
-    ``inputs`` are what else the fit depends on, besides its options and the data.
+    ``inputs`` are what else the fit depends on, besides its options and the data. ``alike`` is
+    told to `fit_model()`.
     """
     refuse_fork()
     outputs = tuple(options.outputs(view, Y) for view, Y in enumerate(data))
     what = vars(replace(options, when=None)) | {"plan": None}
     model, posteriors, info = fit_model(
-        make_model, outputs, names, options.plan, (what, *data, *inputs)
+        make_model, outputs, names, options.plan, (what, *data, *inputs), alike
     )
     return kind(model, posteriors, tuple(data)), info
 
@@ -130,6 +139,19 @@ def starting_model(
     if options.shared_inducing:
         model = with_shared_inducing(model)
     return with_positive_transform(model, plan.search.positive)
+
+
+def _takes_long(n_rows: int) -> bool:
+    """Whether a start, or its compilation, is worth a thread of its own."""
+    return n_rows >= MANY_ROWS or jax.default_backend() == "gpu"
+
+
+def cheap_model(data: Sequence[Float[np.ndarray, "N _"]], options: FitOptions) -> Model:
+    """A model of the same form as the starts, for which nothing has to be computed."""
+    search = replace(options.plan.search, inducing="subset")
+    init = "random" if isinstance(options.init, str) else options.init
+    plan = replace(options.plan, search=search)
+    return starting_model(data, replace(options, init=init, plan=plan), 0)
 
 
 def starting_means(
