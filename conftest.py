@@ -1,18 +1,25 @@
 """The documentation's examples, and the compiler's settings for them and for all tests."""
 
+import gc
+import os
+
 import jax
 import pytest
 from _pytest.doctest import DoctestItem
 
 # Most of what tests and examples wait for is the compiler, and most of its work is to save
-# microseconds; small programs are kept, too, for other processes.
+# microseconds; small programs are kept, too, for other processes. XLA's older emitters need
+# half the time of its newer ones.
+os.environ["XLA_FLAGS"] = " ".join(
+    (os.environ.get("XLA_FLAGS", ""), "--xla_cpu_use_fusion_emitters=false")
+).strip()
 jax.config.update("jax_disable_most_optimizations", True)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def room_for_compiled_programs():
-    """Drop compiled programs before they are too many."""
+    """Drop compiled programs before they are too many; to count them takes milliseconds."""
     yield
     from manyviews._runtime import make_room_for_programs  # after the hooks of tests/conftest.py
 
@@ -24,6 +31,13 @@ def own_folder_for_examples(request, tmp_path, monkeypatch):
     """Run each page of the documentation in a temporary folder."""
     if isinstance(request.node, DoctestItem):
         monkeypatch.chdir(tmp_path)
+
+
+def pytest_collection_finish():
+    """What was imported and collected stays: the garbage collector need not look at it again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def pytest_collection_modifyitems(items):

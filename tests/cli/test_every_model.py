@@ -18,18 +18,21 @@ QUICK = ["--inducing", "6", "--restarts", "1", "--max-iter", "4", "--set", "sign
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Two views, one of one column, that all models can take; labels and times."""
+    """Two views, one of one column, that all models can take; labels and times.
+
+    Twenty are trained on and five held out, five are new, and a fold is five: one program each.
+    """
     folder = tmp_path_factory.mktemp("data")
     rng = np.random.default_rng(0)
-    x = rng.standard_normal((24, 2))
-    names = [f"s{i}" for i in range(24)]
+    x = rng.standard_normal((25, 2))
+    names = [f"s{i}" for i in range(25)]
     first = pd.DataFrame(np.tanh(x) @ rng.standard_normal((2, 3)), names, list("pqr"))
-    second = pd.DataFrame(x[:, :1] + 0.1 * rng.standard_normal((24, 1)), names, ["u"])
+    second = pd.DataFrame(x[:, :1] + 0.1 * rng.standard_normal((25, 1)), names, ["u"])
     first = first + 0.1 * rng.standard_normal(first.shape)
     first.to_csv(folder / "first.csv")
     second.to_csv(folder / "second.csv")
-    first[:4].to_csv(folder / "new.csv")
-    about = {"batch": ["x", "y"] * 12, "t": np.arange(24)}
+    first[:5].to_csv(folder / "new.csv")
+    about = {"batch": [*"xy"] * 12 + ["x"], "t": np.arange(25)}
     pd.DataFrame(about, names).to_csv(folder / "about.csv")
     return folder
 
@@ -49,7 +52,7 @@ def test_every_command_takes_every_model(model, files, tmp_path, capsys, monkeyp
     options += ["--labels", f"{files / 'about.csv'}:batch"] if model == "classifier" else []
     times = ["--times", f"{files / 'about.csv'}:t"] if model == "mcgpds" else []
     found = asked(["fit", *views, *options, *times], capsys)
-    assert found["samples"] == 19
+    assert found["samples"] == 20
     assert {p.name for p in (tmp_path / "run").iterdir()} == {
         "options.toml", "run.json", "model.safetensors", "tables", "report.html",
     }  # fmt: skip
@@ -62,7 +65,7 @@ def test_every_command_takes_every_model(model, files, tmp_path, capsys, monkeyp
     out = ["-o", tmp_path / "out"]
 
     latent = asked(["transform", run, *new, *out], capsys) if model != "classifier" else None
-    assert latent is None or len(pd.read_csv(latent["files"]["latent"])) == 4
+    assert latent is None or len(pd.read_csv(latent["files"]["latent"])) == 5
 
     told = asked(["predict", run, *new, *out], capsys)["files"]
     wanted = {"classes"} if model == "classifier" else {"second", "second_std"}
@@ -70,7 +73,7 @@ def test_every_command_takes_every_model(model, files, tmp_path, capsys, monkeyp
     if model != "classifier":
         drawn = asked(["predict", run, *new, *out, "--samples", 2], capsys)["files"]
         (path,) = drawn.values()
-        assert np.load(path).shape == (2, 4, 1 if several else 3)
+        assert np.load(path).shape == (2, 5, 1 if several else 3)
         filled = asked(["impute", run, *out, "--force"], capsys)["files"]
         assert set(filled) == (
             {"first", "first_std", "second", "second_std"} if several else told.keys()
@@ -220,7 +223,7 @@ def test_other_models_fit_predict_and_tell(model, files, tmp_path, capsys, monke
     told = asked(["predict", run, *new, *out], capsys)["files"]
     (first, *_) = told.values()
     wide = 1 + {"views": 1, "outputs": 1, "table": 3, "classes": 3}[takes]
-    assert pd.read_csv(first).shape == (4, 4 if model == "shared-private-gplvm" else wide)
+    assert pd.read_csv(first).shape == (5, 4 if model == "shared-private-gplvm" else wide)
     if fitted["active_dimensions"] is not None and takes in {"views", "table"}:
         filled = asked(["impute", run, *out, "--force"], capsys)["files"]
         assert not pd.read_csv(next(iter(filled.values()))).isna().any(axis=None)

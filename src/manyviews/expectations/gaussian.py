@@ -1,6 +1,7 @@
 """The distribution that every expectation is taken under."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -17,8 +18,8 @@ class Gaussian(eqx.Module):
 
     def rows(self, index: Int[np.ndarray, "*K"]) -> "Gaussian":
         """Some rows, picked on the host, where that needs no program."""
-        mean, variance = np.asarray(self.mean)[index], np.asarray(self.variance)[index]
-        return Gaussian(jnp.asarray(mean), jnp.asarray(variance))
+        picked = np.asarray(self.mean)[index], np.asarray(self.variance)[index]
+        return Gaussian(*jax.device_put(picked))
 
     def kl(self, prior: "Gaussian") -> Float[Array, "*N"]:
         """KL(q(x_n) ‖ p(x_n)) row by row: ½ Σ_q [S/V + (μ-m)²/V - 1 - log(S/V)]."""

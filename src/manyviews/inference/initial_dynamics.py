@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-import jax.numpy as jnp
+import equinox as eqx
+import jax
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Array, Float, Int
 
 from ..errors import OptionError
 from ..kernels import Kernel, Periodic, Product, Sum, kernel_from_name
@@ -143,6 +144,11 @@ def _started(
     return map_parameters(start, kernel)
 
 
+@eqx.filter_jit
+def _gram(kernel: Kernel, X: Float[Array, "N P"]) -> Float[Array, "N N"]:
+    return kernel.gram(X)
+
+
 def _typical_steps(
     inputs: Float[np.ndarray, "N P"], code: Int[np.ndarray, " N"], spans: Float[np.ndarray, " P"]
 ) -> Float[np.ndarray, " P"]:
@@ -173,7 +179,9 @@ def _log_evidence(
     for place in np.unique(code)[:20]:
         rows = np.flatnonzero(code == place)
         rows = rows[np.argsort(inputs[rows, 0], kind="stable")][:MOST_ROWS]
-        heights, directions = np.linalg.eigh(np.asarray(kernel.gram(jnp.asarray(inputs[rows]))))
+        heights, directions = np.linalg.eigh(
+            np.asarray(_gram(kernel, jax.device_put(inputs[rows])))
+        )
         spread = (1.0 - shares) * np.maximum(heights, 0.0) + shares  # noise levels x rows
         squares = (directions.T @ values[rows]) ** 2
         totals -= 0.5 * ((1.0 / spread) @ squares + np.log(spread).sum(axis=1, keepdims=True))

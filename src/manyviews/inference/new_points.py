@@ -97,8 +97,8 @@ def infer_new_points(
             bounds.append(np.asarray(bound)[: here.size])
     mean, variance = np.concatenate(means), np.concatenate(variances)
     end_bounds = np.concatenate(bounds)
-    best = Gaussian(jnp.asarray(mean[:, 0]), jnp.asarray(variance[:, 0]))
-    ends = Gaussian(jnp.asarray(mean), jnp.asarray(variance))
+    best = Gaussian(*jax.device_put((mean[:, 0], variance[:, 0])))
+    ends = Gaussian(*jax.device_put((mean, variance)))
     return NewPoints(best, end_bounds[:, 0], ends, end_bounds)
 
 

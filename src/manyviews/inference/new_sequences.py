@@ -9,7 +9,7 @@ ambiguous over whole paths.
 import itertools
 from collections.abc import Sequence
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial import KDTree
@@ -72,14 +72,14 @@ def infer_sequences(
     """
     trained = np.asarray(latent.sequences.code)
     touched = np.flatnonzero(np.isin(trained, code))
-    future, last = latent.extended(inputs, code, touched), jnp.arange(-len(code), 0)
+    future, last = latent.extended(inputs, code, touched), np.arange(-len(code), 0)
     present = [k for k, Y in enumerate(rows) if not np.isnan(Y).all()]
     parts = [latent.dimensions(k) for k in range(len(rows))]
     if not present:
-        prior = everything(future)[last]
+        prior = everything(future).rows(last)
         nothing = np.zeros(len(code))
         return NewPoints(prior, nothing, prior[:, None], nothing[:, None])
-    prior = marginals(future)[last]
+    prior = marginals(future).rows(last)
     powers = [1.0] * len(rows) if powers is None else powers
     new_look, old_look = (rows, data) if looks is None else looks
     starts, train = nearest_rows(new_look, old_look, n_neighbours), marginals(latent)
@@ -166,7 +166,7 @@ def _by_row(
     best, here = order[:, place], np.arange(len(place))
     mean = np.stack([np.asarray(q.mean) for q in found])[best, here]  # ends x rows x Q
     variance = np.stack([np.asarray(q.variance) for q in found])[best, here]
-    ends = Gaussian(jnp.asarray(np.swapaxes(mean, 0, 1)), jnp.asarray(np.swapaxes(variance, 0, 1)))
+    ends = Gaussian(*jax.device_put((np.swapaxes(mean, 0, 1), np.swapaxes(variance, 0, 1))))
     bounds = np.take_along_axis(gains, order, axis=0)[:, place].T
     counts = np.bincount(place)[place]
     return NewPoints(ends[:, 0], bounds[:, 0] / counts, ends, bounds)

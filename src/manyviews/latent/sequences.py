@@ -1,7 +1,7 @@
 """Which rows belong to which sequence, and when: arranged for batched and for sorted work."""
 
 import equinox as eqx
-import jax.numpy as jnp
+import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
@@ -52,11 +52,11 @@ def make_sequences(inputs: Float[np.ndarray, "N P"], code: Int[np.ndarray, " N"]
     place = np.empty(n_rows, dtype=np.int64)
     place[flat[flat < n_rows]] = np.flatnonzero(flat < n_rows)
     return Sequences(
-        inputs=jnp.asarray(inputs, jnp.float64),
-        code=jnp.asarray(code),
-        batches=tuple(jnp.asarray(batch) for batch in batches),
-        place=jnp.asarray(place),
-        order=jnp.asarray(order),
-        step=jnp.asarray(np.where(first, 0.0, step), jnp.float64),
-        first=jnp.asarray(first),
+        inputs=jax.device_put(np.asarray(inputs, np.float64)),
+        code=jax.device_put(np.asarray(code)),
+        batches=tuple(jax.device_put(batch) for batch in batches),
+        place=jax.device_put(place),
+        order=jax.device_put(order),
+        step=jax.device_put(np.where(first, 0.0, step).astype(np.float64)),
+        first=jax.device_put(first),
     )

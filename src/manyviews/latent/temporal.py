@@ -87,7 +87,8 @@ class Temporal(Paths):
         self.sequences = sequences
         self.kernels = tuple(kernel.with_dimensions(n_columns) for kernel in kernels)
         self.target = parameter(target)
-        self.precision = positive(jnp.broadcast_to(jnp.asarray(precision), jnp.shape(target)))
+        broadcast = jnp if isinstance(precision, jax.Array) else np
+        self.precision = positive(broadcast.broadcast_to(precision, np.shape(target)))
         self.path = path
 
     def prior(self, n_points: int) -> Gaussian:

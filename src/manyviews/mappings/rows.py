@@ -121,12 +121,16 @@ def row_evidence(
     groups = np.eye(posterior.inner.shape[0])[np.asarray(posterior.group_of_column)]
     return _assemble(
         posterior,
-        jnp.asarray(filled),
-        jnp.asarray(patterns, jnp.float64),
-        jnp.asarray(groups),
-        jnp.asarray(which, jnp.int32),
-        jnp.asarray(observed.sum(axis=1), jnp.float64),
-        jnp.asarray(power, jnp.float64),
+        *jax.device_put(
+            (
+                filled,
+                np.asarray(patterns, np.float64),
+                groups,
+                np.asarray(which, np.int32),
+                observed.sum(axis=1).astype(np.float64),
+                np.asarray(power, np.float64),
+            )
+        ),
     )
 
 

@@ -340,7 +340,7 @@ class VariationalEngine(Engine):
     # ------------------------------------------------------------------ over time
 
     def ahead(self, when: When) -> Positions:
-        found = everything(self._extended(when))[jnp.arange(-len(when.code), 0)]
+        found = everything(self._extended(when)).rows(np.arange(-len(when.code), 0))
         return Positions.independent(found.mean, found.variance)
 
     def paths(
@@ -363,7 +363,7 @@ class VariationalEngine(Engine):
     def _seen(self, view: int, q: Positions) -> Gaussian:
         """The dimensions that a view is a function of."""
         part = self.model.latent.dimensions(view)
-        return Gaussian(jnp.asarray(q.mean[:, part]), jnp.asarray(q.variance[:, part]))
+        return Gaussian(*jax.device_put((q.mean[:, part], q.variance[:, part])))
 
     def _spread_out(
         self, view: int, values: Float[np.ndarray, "*_ P"]
