@@ -68,9 +68,8 @@ class Views(Mapping[str, Any]):
         self._aligned = aligned
         self.times = _column(times, aligned, "times")
         self.sequences = _column(sequences, aligned, "sequences")
-        if groups is None and isinstance(tables, Views):
-            groups = tables.groups
-        self.groups = _column(groups, aligned, "groups")
+        own = tables.groups if groups is None and isinstance(tables, Views) else groups
+        self.groups: np.ndarray | None = _column(own, aligned, "groups")
 
     @property
     def samples(self) -> list[Any]:

@@ -214,5 +214,6 @@ def _table(comparison: Comparison) -> pd.DataFrame:
 
 
 def _chosen(table: pd.DataFrame, reference: str) -> str:
-    best = table.loc[table["log_density"].idxmax()]
-    return str(best["options"]) if best["gain"] > best["gain_se"] else reference
+    best = int(np.argmax(table["log_density"]))
+    worth = table["gain"].to_numpy()[best] > table["gain_se"].to_numpy()[best]
+    return str(table["options"].to_numpy()[best]) if worth else reference

@@ -162,7 +162,7 @@ def adjusted(
     q: Positions,
     wanted: Sequence[int],
     how: Mapping[str, Any],
-    groups: Int[np.ndarray, " N"] | None = None,
+    groups: Int[np.ndarray, " T"] | None = None,
 ) -> Adjustment | None:
     """The correction of a view's moments at the positions of new rows.
 
@@ -188,7 +188,7 @@ def learn_links(
     known: tuple[int, ...],
     wanted: Sequence[int],
     how: Mapping[str, Any],
-    groups: Int[np.ndarray, " N"] | None = None,
+    groups: Int[np.ndarray, " T"] | None = None,
 ) -> dict[int, ResidualLink]:
     """One link for every wanted view, from training rows predicted by a model without them.
 
