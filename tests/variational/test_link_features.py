@@ -112,7 +112,7 @@ def test_a_view_that_is_known_exactly_keeps_a_width(rng):
     assert (link.adjustment(inputs, inputs, np.ones_like(inputs)).stretch > 0).all()
 
 
-def test_a_latent_model_that_is_no_better_isleft_out(rng):
+def test_a_latent_model_that_is_no_better_is_left_out(rng):
     inputs = rng.normal(size=(25, 2))
     signal = inputs @ rng.normal(size=(2, 4))
     Y = signal + 0.3 * rng.normal(size=signal.shape)

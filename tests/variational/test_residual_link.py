@@ -119,6 +119,18 @@ def test_the_latent_answer_stands_where_inputs_add_nothing(rng):
     np.testing.assert_allclose((np.sqrt(variance) * adjusted.stretch).mean(), 0.5, rtol=0.1)
 
 
+def test_answers_stay_within_reach_of_the_values_seen(rng):
+    inputs, Y, mean, variance = link_data(rng, n=60)
+    link = ResidualLink.fit(inputs, Y, mean, variance)
+    far = link.adjustment(inputs + 100.0, mean, variance).centre
+    near = link.adjustment(inputs, mean, variance).centre
+    low, high = Y.min(axis=0) - 0.5 * Y.std(axis=0), Y.max(axis=0) + 0.5 * Y.std(axis=0)
+    assert (far >= low - 1e-9).all()
+    assert (far <= high + 1e-9).all()
+    assert np.any(np.isclose(far, low) | np.isclose(far, high))
+    assert not np.any(np.isclose(near, low) | np.isclose(near, high))
+
+
 def test_noise_is_predicted_by_its_mean(rng):
     inputs, _, mean, variance = link_data(rng, n=100)
     Y = 3.0 + rng.normal(size=mean.shape)

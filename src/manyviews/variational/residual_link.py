@@ -29,17 +29,17 @@ SHAPES = (0.0, 0.5, 1.0)
 PSEUDO_VALUES = 5.0  # by which the width of a column leans on that of all columns
 OPTIMISM = 4.0  # few errors of chosen regressions are too small, their squares by 1 + 4/N
 EXACT = 1e-12  # least mean square of errors, in variances of the columns
-REACH = 0.5  # standard deviations that latent means may go beyond the values of a column
+REACH = 0.5  # standard deviations that means may go beyond the values of a column
 
 
 @dataclass(frozen=True)
 class ResidualLink:
     """E[y_d] = s m_d(x*) + b_d + w_d·φ(a),   var[y_d] = c_d (v_d(x*) / v̄_d)^p.
 
-    m and v are the latent model's mean and variance, the mean kept within reach of the values that
-    the column has in training rows; φ are features of the known Gaussian views' values a, straight
-    or curved (`LinkFeatures`). Ridge regression of y - s m on φ(a) gives w and b; the features, the
-    penalty and the share s ∈ [0, 1] minimise the squared leave-one-out errors, times 1 + 10 s/N,
+    m and v are the latent model's mean and variance; m and E[y_d] are kept within reach of the
+    values that the column has in training rows; φ are features of the known Gaussian views' values
+    a, straight or curved (`LinkFeatures`). Ridge regression of y - s m on φ(a) gives w and b; the
+    features, the penalty and the share s ∈ [0, 1] minimise the squared leave-one-out errors, times 1 + 10 s/N,
     since kernels and noise of the latent model have known the rows. c_d is the mean square of the
     errors, times this and 1 + 4/N, and the power p ∈ {0, ½, 1} is the one under which they are
     likeliest. With an infinite penalty and s = 1 the latent model stands as it is. Where rows come
@@ -55,7 +55,7 @@ class ResidualLink:
     coefficients : ndarray of shape (n_features, n_columns)
     intercept : ndarray of shape (n_columns,)
     low, high : ndarray of shape (n_columns,)
-        Limits of m.
+        Limits of m and E[y].
     shape : float
         p.
     widths, typical : ndarray of shape (n_columns,)
@@ -126,12 +126,13 @@ class ResidualLink:
         """What becomes of the latent model's answers about new rows."""
         latent = self.share * np.clip(mean, self.low, self.high)
         centre = self.intercept + latent + self.features(inputs) @ self.coefficients
+        centre = np.clip(centre, self.low, self.high)
         wide = self.widths * (variance / self.typical) ** self.shape
         return Adjustment(mean, centre, np.sqrt(wide / variance))
 
 
 def _limits(Y: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, np.ndarray]:
-    """How far latent means may go: the range of every column, and a little beyond."""
+    """How far means may go: the range of every column, and a little beyond."""
     values = np.where(np.isnan(Y).all(axis=0), 0.0, Y)
     beyond = REACH * np.nanstd(values, axis=0)
     return np.nanmin(values, axis=0) - beyond, np.nanmax(values, axis=0) + beyond
