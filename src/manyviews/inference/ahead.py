@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,12 +35,12 @@ class Ahead:
         if name in self._tasks or jax.process_count() > 1:
             return
         self._pool = self._pool or ThreadPoolExecutor(thread_name_prefix="compiler")
-        device = getattr(jax.config, "jax_default_device", None)
+        device, context = getattr(jax.config, "jax_default_device", None), copy_context()
 
         def prepare() -> None:
             # Whatever fails here fails again, and is reported, where it is needed.
             with suppress(Exception), jax.default_device(device):
-                task()
+                context.run(task)
 
         self._tasks[name] = self._pool.submit(prepare)
 

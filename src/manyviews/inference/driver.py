@@ -22,6 +22,7 @@ from .checkpoint import fingerprint, finished, keeping_checkpoints, open_checkpo
 from .diagnostics import FitInfo
 from .optimise import optimise
 from .progress import ProgressBar
+from .row_programs import filled_up
 from .run import prepare
 from .search import Search, Stage
 
@@ -144,7 +145,7 @@ def _prepare(model: Model, outputs: tuple[Outputs, ...]) -> None:
     """Compile what `_conditioned()` will need, while the model is optimised."""
     model = model.whole()
     for view, q, data in zip(model.views, _seen(model), outputs, strict=True):
-        compile_for(condition, view, q, data)
+        compile_for(condition, view, *filled_up(q, data))
 
 
 def _seen(model: Model) -> list[Gaussian]:
@@ -170,6 +171,7 @@ def _condition(view: Mapping, q: Gaussian, outputs: Outputs) -> tuple[Mapping, A
     At the optimum of very many rows, I + βA is a small difference of large numbers, and rounding
     that the bound has survived may spoil it here.
     """
+    q, outputs = filled_up(q, outputs)
     while True:
         found = condition(view, q, outputs)
         if np.isfinite(np.asarray(found.weights)).all():
