@@ -293,6 +293,24 @@ def test_gradient_of_the_shared_bound_is_that_of_its_optimum(world, monkeypatch)
     np.testing.assert_allclose(usual, expected, rtol=1e-2, atol=1e-2 * abs(expected).max())
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_columns_that_are_solved_stand_still_while_others_go_on(seed):
+    rng = np.random.default_rng(seed)
+    N, M, D, beta, fixed = 37, 37, 2000, 30.0, 1.3 * np.eye(37)
+    P, Y = rng.normal(size=(N, M)) / 3, rng.normal(size=(N, D))
+    mask = (rng.uniform(size=(N, D)) < 0.4).astype(float)
+    mask[:, :1500] = 1.0  # solved in a few steps, the others take many
+    Y[:, :1000] *= np.logspace(-18, 0, 1000)
+    near = np.linalg.inv(fixed + 0.97 * beta * P.T @ P)
+    parts = [jnp.asarray(part, jnp.float32) for part in (P.T, fixed, near, mask, beta)]
+    right = beta * (P.T @ (mask * Y))
+    found = shared._conjugate_gradients(shared._System(*parts), jnp.asarray(right, jnp.float32))
+    assert np.isfinite(found).all()
+    for d in range(500, D, 10):
+        exact = np.linalg.solve(fixed + beta * P.T @ (mask[:, d, None] * P), right[:, d])
+        np.testing.assert_allclose(found[:, d], exact, atol=1e-3 * abs(exact).max())
+
+
 # ---------------------------------------------------------------- prediction
 
 

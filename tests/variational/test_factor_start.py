@@ -1,13 +1,19 @@
 """Starts from group factor analysis."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from experiments.kinds_findings import compared
 from experiments.kinds_simulations import simulate
 
 from manyviews import MRD
-from manyviews.inference.initialise import initial_kernel, starting_kernel
+from manyviews.inference.driver import plan_fit
+from manyviews.inference.initialise import initial_kernel, residual_share, starting_kernel
+from manyviews.inference.search import stages_of_kinds
+from manyviews.likelihoods import Poisson
 from manyviews.variational.factor_start import LEAST, factor_start, not_curves, predicted_share
+from manyviews.variational.fit import FitOptions, starting_mapping
 
 
 def bent_views(rng, n=150, holes=False):
@@ -76,3 +82,16 @@ def test_shared_and_private_signals_are_found(kind):
     drawn = simulate(kind, 0, 120, 12)
     model = MRD(4, 15, likelihood=drawn.likelihood, random_state=0).fit(drawn.tables)
     assert compared(model, drawn.signals)["right"]
+
+
+def test_noise_beside_other_kinds_starts_at_what_a_linear_model_leaves(rng):
+    Y, means = rng.normal(size=(60, 20)), rng.normal(size=(60, 2))
+    options = FitOptions(
+        n_components=2, n_inducing=(8, 8), kernels=("rbf", "rbf"), noise_floors=(1e-6, 1e-6),
+        init="pca", missing="auto", likelihoods=(None, Poisson()),
+        plan=plan_fit(None, lambda search: (stages_of_kinds(10, 60),), 0),
+    )  # fmt: skip
+    beside = starting_mapping(0, Y, means, options, rng)
+    alone = starting_mapping(0, Y, means, replace(options, likelihoods=()), rng)
+    np.testing.assert_allclose(beside.noise.value, residual_share(Y, 2) * Y.var(), rtol=1e-12)
+    np.testing.assert_allclose(alone.noise.value, 0.01 * Y.var(), rtol=1e-12)

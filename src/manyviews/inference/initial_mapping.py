@@ -24,15 +24,17 @@ def initial_mapping(
     n_local: int,
     rng: np.random.Generator,
     shares: Float[np.ndarray, " Q"] | None = None,
+    noise_share: float = 1.0 / INITIAL_SIGNAL_TO_NOISE,
 ) -> Mapping:
     """A collapsed GP from the latent means, or a collaborative one with ``n_local`` processes.
 
-    ``shares`` are relevances of the dimensions to start from.
+    ``shares`` are relevances of the dimensions to start from, ``noise_share`` is that of the
+    variance which begins as noise.
     """
     variance = float(np.nanvar(Y))
     Z = inducing_inputs(means, n_inducing, inducing, rng)  # type: ignore[arg-type]
     whole = starting_kernel(kernel, means, variance, shares)
-    noise, floor = variance / INITIAL_SIGNAL_TO_NOISE, noise_floor * variance
+    noise, floor = noise_share * variance, noise_floor * variance
     if not n_local:
         return CollapsedGP(whole, Z, noise, jitter, floor)
     return CollaborativeGP(

@@ -9,7 +9,8 @@ from ..errors import OptionError
 from ..options import ARRAY, NONE, Options, check_options, count, instance_of, number, one_of
 
 NESTED = "search__"
-NATURAL_STEPS, NATURAL_STEP = 1000, 0.03
+NATURAL_STEPS, NATURAL_STEP = 600, 0.03
+LONGER = 5  # times as many, if rows come in batches
 POLISH = 200  # iterations over fixed nodes, after these
 MANY_ROWS = 2000  # no iterations over all nodes of more rows
 
@@ -68,7 +69,7 @@ def stages_of_kinds(max_iter: int, n_rows: int) -> tuple[Stage, ...]:
     near by then. Of very many rows only batches are taken.
     """
     if n_rows > MANY_ROWS:
-        steps = min(3 * NATURAL_STEPS, 3 * max_iter)
+        steps = min(LONGER * NATURAL_STEPS, 3 * max_iter)
         return (Stage("natural", steps, step_size=NATURAL_STEP),)
     steps, polish = min(NATURAL_STEPS, 2 * max_iter), min(POLISH, max_iter)
     return (Stage("natural", steps, step_size=NATURAL_STEP), Stage("lbfgs", polish))

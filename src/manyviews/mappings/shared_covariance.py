@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .collapsed import Statistics
 
 TOLERANCE = 1e-3  # relative residual of the solver; the bound feels its square
+EXACT = 1e-7  # one that a column in single precision has no better
 MAX_ITERATIONS = 200
 
 
@@ -82,13 +83,18 @@ def _whitened_system(
 
 
 def _conjugate_gradients(system: _System, right: Float[Array, "M D"]) -> Float[Array, "M D"]:
-    """Solve all columns at once; each has its own step lengths."""
+    """Solve all columns at once; each has its own step lengths.
+
+    A column that is solved to the last digit stands still while others go on: its residual is
+    rounding alone, and may turn against the direction.
+    """
 
     def dot(a: Array, b: Array) -> Array:
         return jnp.sum(a * b, axis=0)
 
     tiny = jnp.finfo(right.dtype).tiny
-    limit = TOLERANCE**2 * dot(right, right) + tiny
+    power = dot(right, right)
+    limit, floor = TOLERANCE**2 * power + tiny, EXACT**2 * power + tiny
 
     def unfinished(state: tuple) -> Array:
         _, residual, _, _, step = state
@@ -97,12 +103,14 @@ def _conjugate_gradients(system: _System, right: Float[Array, "M D"]) -> Float[A
     def advance(state: tuple) -> tuple:
         solution, residual, direction, rho, step = state
         image = system.multiply(direction)
-        length = rho / (dot(direction, image) + tiny)
+        curvature = dot(direction, image)
+        moves = (dot(residual, residual) > floor) & (curvature > tiny)
+        length = jnp.where(moves, rho / (curvature + tiny), 0.0)
         solution = solution + length * direction
         residual = residual - length * image
         z = system.inverse @ residual
         new_rho = dot(residual, z)
-        direction = z + new_rho / (rho + tiny) * direction
+        direction = jnp.where(moves, z + new_rho / (rho + tiny) * direction, 0.0)
         return solution, residual, direction, new_rho, step + 1
 
     z = system.inverse @ right

@@ -1,6 +1,6 @@
 """Prediction of data of any kind, in their own terms."""
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import equinox as eqx
 import jax
@@ -18,6 +18,7 @@ from ..likelihoods import (
     predictive_quantiles,
 )
 from ..likelihoods.quadrature import symmetric_sample
+from .correction import Correction
 
 NODES_LOG2 = 4  # half of the nodes of x*; more, if there are more dimensions
 ROWS_AT_ONCE = 64
@@ -29,7 +30,8 @@ class StochasticPosterior(eqx.Module):
     Under q(x*) = N(μ, S) the functions are a mixture over fixed nodes of x*. Means, variances,
     quantiles, draws and probabilities are those of values y*: rates, probabilities, levels, noise
     included. ``given`` is what is known beside values, as in the likelihood; without it an
-    exposure is the typical one and there is one trial.
+    exposure is the typical one and there is one trial. With a correction the posterior is that
+    of certain rows, and answers about these.
     """
 
     exact: ClassVar[bool] = False
@@ -43,6 +45,20 @@ class StochasticPosterior(eqx.Module):
     weights: Float[Array, "M F"]
     reduction: Float[Array, "G M M"]
     group_of_function: Int[Array, " F"]
+    correction: Correction | None = None
+
+    def corrected(self, correction: Correction, likelihood: Likelihood) -> Self:
+        """What some rows are like, their function values corrected, under another likelihood."""
+        return eqx.tree_at(
+            lambda p: (p.correction, p.likelihood), self, (correction, likelihood),
+            is_leaf=lambda leaf: leaf is None,
+        )  # fmt: skip
+
+    def rows(self, chosen: Int[Array, " n"]) -> Self:
+        """The same for some of its rows; for any rows, if nothing is corrected."""
+        if self.correction is None:
+            return self
+        return self.corrected(self.correction.rows(chosen), self.likelihood)
 
     def functions(
         self, x: Float[Array, "N Q"]
@@ -53,7 +69,8 @@ class StochasticPosterior(eqx.Module):
         spread = self.kernel.diagonal(x)[:, None] - removed
         shape = (x.shape[0], *self.offset.shape)
         variance = jnp.maximum(spread, 0.0)[:, self.group_of_function].reshape(shape)
-        return (k @ self.weights).reshape(shape) + self.offset, variance
+        mean = (k @ self.weights).reshape(shape) + self.offset
+        return (mean, variance) if self.correction is None else self.correction(mean, variance)
 
     def parts(self, q: Gaussian) -> tuple[Float[Array, "K N D C"], Float[Array, "K N D C"]]:
         """Mean and variance of every function at each node of x*."""

@@ -320,7 +320,7 @@ class ViewsModel(FittedModel):
         """Predict probabilities of the levels of a view: a table (samples x levels) by column."""
         new = self._new(views, times, sequences)
         (place,) = self._places(target)
-        q = self._infer(new.scaled, new.when, [place], how)
+        q, _ = self._asked(new, [place], how)
         found, levels = self.engine_.probabilities(place, q), self.engine_.levels(place)
         assert levels is not None
         return {

@@ -238,7 +238,7 @@ class VariationalEngine(Engine):
         self, view: int, q: Positions, spread: Spread = None
     ) -> tuple[Float[np.ndarray, "R D"], np.ndarray | None]:
         """Exact for Gaussian positions with independent dimensions [BGPLVM16, eq. 40-41]."""
-        return moments(self._posterior(view, q), self._seen(view, q), spread)
+        return moments(self._posterior(view, q), self.seen(view, q), spread)
 
     def draw(
         self, views: Sequence[int], q: Positions, n_samples: int, rng: np.random.RandomState
@@ -254,22 +254,22 @@ class VariationalEngine(Engine):
 
     def _draw(self, view: int, q: Positions, n_samples: int, rng: np.random.RandomState) -> Any:
         key = jax.random.key(rng.randint(2**31 - 1))
-        return draw(self._posterior(view, q), self._seen(view, q), n_samples, key)
+        return draw(self._posterior(view, q), self.seen(view, q), n_samples, key)
 
     def fill(
         self, view: int, rows: Tables, q: Positions
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
-        posterior = self.posteriors[view]
+        posterior = self._posterior(view, q)
         if not isinstance(posterior, StochasticPosterior) or several(q):
             return super().fill(view, rows, q)
         given = split_table(rows[view], posterior.likelihood)[1]
-        return fill_kind(posterior, self._seen(view, q), given)
+        return fill_kind(posterior, self.seen(view, q), given)
 
     def explained(self, view: int, q: Positions) -> float:
-        posterior = self.posteriors[view]
+        posterior = self._posterior(view, q)
         if not isinstance(posterior, StochasticPosterior):
             return super().explained(view, q)
-        return share_of_deviance(posterior, self._seen(view, q), self.data[view])
+        return share_of_deviance(posterior, self.seen(view, q), self.data[view])
 
     def widened(
         self, view: int, variance: Float[np.ndarray, "N D"], how: Mapping[str, Any]
@@ -288,20 +288,20 @@ class VariationalEngine(Engine):
     def quantiles(
         self, view: int, q: Positions, probabilities: Sequence[float], rng: np.random.RandomState
     ) -> Float[np.ndarray, "P N D"]:
-        posterior = self.posteriors[view]
+        posterior = self._posterior(view, q)
         if not isinstance(posterior, StochasticPosterior) or several(q):
             return super().quantiles(view, q, probabilities, rng)
-        return value_quantiles(posterior, self._seen(view, q), probabilities)
+        return value_quantiles(posterior, self.seen(view, q), probabilities)
 
     def value_densities(
         self, view: int, q: Positions, table: Float[np.ndarray, "N E"]
     ) -> Float[np.ndarray, "N D"] | None:
         """Log density of every value of a view at positions; None if it follows from moments."""
-        posterior = self.posteriors[view]
+        posterior = self._posterior(view, q)
         if not isinstance(posterior, StochasticPosterior):
             return None
         n_parts = len(q.mean) // len(table)
-        found = value_densities(posterior, self._seen(view, q), np.repeat(table, n_parts, axis=0))
+        found = value_densities(posterior, self.seen(view, q), np.repeat(table, n_parts, axis=0))
         if not several(q):
             return found
         parts = found.reshape(len(table), n_parts, -1)
@@ -309,10 +309,10 @@ class VariationalEngine(Engine):
         return logsumexp(parts, axis=1, b=q.weights[:, :, None])
 
     def probabilities(self, view: int, q: Positions) -> Float[np.ndarray, "N D L"]:
-        posterior = self.posteriors[view]
+        posterior = self._posterior(view, q)
         if not isinstance(posterior, StochasticPosterior):
             return super().probabilities(view, q)
-        parts = level_probabilities(posterior, self._seen(view, q))
+        parts = level_probabilities(posterior, self.seen(view, q))
         mixed = q.mix(parts.reshape(len(parts), -1))[0]
         return mixed.reshape(len(mixed), *parts.shape[1:])
 
@@ -325,7 +325,7 @@ class VariationalEngine(Engine):
         return None if levels is None else np.broadcast_to(levels, (n_columns, levels.shape[1]))
 
     def slopes(self, view: int) -> Float[np.ndarray, "D Q"]:
-        moved = sensitivity(self.posteriors[view], self._seen(view, self.positions))
+        moved = sensitivity(self.posteriors[view], self.seen(view, self.positions))
         return self._spread_out(view, moved)
 
     def keeping(self, rows: Int[np.ndarray, " n"]) -> "VariationalEngine":
@@ -358,9 +358,9 @@ class VariationalEngine(Engine):
 
     def _posterior(self, view: int, q: Positions) -> Posterior:
         """What the map to a view is like, by what training rows and these rows taught it."""
-        return q.posteriors[view] if isinstance(q, Taught) else self.posteriors[view]
+        return q.posterior(view) if isinstance(q, Taught) else self.posteriors[view]
 
-    def _seen(self, view: int, q: Positions) -> Gaussian:
+    def seen(self, view: int, q: Positions) -> Gaussian:
         """The dimensions that a view is a function of."""
         part = self.model.latent.dimensions(view)
         return Gaussian(*jax.device_put((q.mean[:, part], q.variance[:, part])))

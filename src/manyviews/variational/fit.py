@@ -184,8 +184,20 @@ def starting_mapping(
     return initial_mapping(
         Y, means, options.kernels[view], options.n_inducing[view], search.inducing,
         search.jitter_or(DEFAULT_JITTER), options.noise_floors[view],
-        options.local_counts(view + 1)[view], rng, shares,
+        options.local_counts(view + 1)[view], rng, shares, _noise_share(Y, options),
     )  # fmt: skip
+
+
+def _noise_share(Y: Float[np.ndarray, "N D"], options: FitOptions) -> float:
+    """The share of a Gaussian view's variance that begins as noise.
+
+    Beside views of other kinds, what a linear model leaves: their fits go downhill from where they
+    start, without a stage that holds the noise.
+    """
+    least = 1.0 / INITIAL_SIGNAL_TO_NOISE
+    if all(kind is None for kind in options.likelihoods):
+        return least
+    return max(least, residual_share(Y, options.n_components))
 
 
 def latent_space(means: Float[np.ndarray, "N Q"], options: FitOptions) -> LatentSpace:

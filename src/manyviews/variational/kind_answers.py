@@ -12,7 +12,7 @@ from ..expectations import Gaussian
 from ..inference.many_minima import minimise_rows
 from ..mappings import StochasticPosterior
 from ..mappings.observations import split_table
-from .prediction import pad
+from .prediction import padded_alike
 
 
 def fill_kind(
@@ -25,18 +25,28 @@ def fill_kind(
     return np.array(mean), np.array(variance)
 
 
+def function_moments(
+    posterior: StochasticPosterior, q: Gaussian
+) -> tuple[Float[np.ndarray, "N D C"], Float[np.ndarray, "N D C"]]:
+    """Mean and variance of every function, x* uncertain."""
+    with single_threaded_blas():
+        mean, variance = _function_moments(*padded_alike(posterior, q))
+    return np.array(mean)[: len(q.mean)], np.array(variance)[: len(q.mean)]
+
+
 def level_probabilities(posterior: StochasticPosterior, q: Gaussian) -> Float[np.ndarray, "N D L"]:
     """Probabilities of the levels of every column."""
     with single_threaded_blas():
-        return np.array(_probabilities(posterior, pad(q)))[: len(q.mean)]
+        return np.array(_probabilities(*padded_alike(posterior, q)))[: len(q.mean)]
 
 
 def value_quantiles(
     posterior: StochasticPosterior, q: Gaussian, probabilities: Sequence[float]
 ) -> Float[np.ndarray, "P N D"]:
     """Values that are not exceeded with these probabilities."""
+    padded = padded_alike(posterior, q)
     with single_threaded_blas():
-        found = [_quantiles(posterior, pad(q), jnp.asarray(p)) for p in probabilities]
+        found = [_quantiles(*padded, jnp.asarray(p)) for p in probabilities]
     return np.stack([np.asarray(values)[: len(q.mean)] for values in found])
 
 
@@ -76,6 +86,12 @@ def _moments(
     posterior: StochasticPosterior, q: Gaussian, given: Float[Array, "N D"] | None
 ) -> tuple[Array, Array]:
     return posterior.mean(q, given), posterior.variance(q, given)
+
+
+@eqx.filter_jit
+def _function_moments(posterior: StochasticPosterior, q: Gaussian) -> tuple[Array, Array]:
+    means, variances = posterior.parts(q)
+    return jnp.mean(means, axis=0), jnp.mean(variances, axis=0) + jnp.var(means, axis=0)
 
 
 @eqx.filter_jit

@@ -1,4 +1,4 @@
-"""Functions of the known values in which a residual link is linear."""
+"""Functions of the known values in which a link is linear."""
 
 from dataclasses import dataclass
 from typing import Self

@@ -32,7 +32,7 @@ from .fit import FitOptions, fit_engine
 from .kinds import beside_names, choose_kinds, paired, picked, relative
 from .options import DEFAULT_NOISE_FLOOR, MISSING, VIEWS, fit_options
 from .power_comparison import POWERS, compare_powers
-from .residual_link import adjusted
+from .residual_link import adjusted, linked
 from .streamed import all_stochastic, fit_streamed, refuse_what_needs_all_rows, sample_frames
 
 
@@ -98,9 +98,10 @@ class MRD(ViewsModel):
         Whether predictions of a view add a regression, on the known views, of what the latent
         space leaves unexplained, and have their intervals calibrated. Both are learnt from
         training samples that the model is made to forget, when a question is first asked; see
-        `manyviews.variational.residual_link.ResidualLink`. Predictions come from the
-        latent space alone with time stamps, for views that are not Gaussian, and where values of
-        the wanted view are given. It may be changed after the fit.
+        `manyviews.variational.residual_link.ResidualLink` and, for views that are not Gaussian,
+        `manyviews.variational.kind_link.KindLink`. Predictions come from the latent space alone
+        with time stamps, and where values of the wanted view are given. It may be changed after
+        the fit.
     missing, signal_check, time_kernel, search, random_state, verbose
         As in `BayesianGPLVM`.
 
@@ -445,12 +446,26 @@ class MRD(ViewsModel):
     def _calibrates(self) -> bool:
         return self.residual_link
 
+    def _asked(
+        self, new: NewSamples, places: Sequence[int], how: dict[str, Any]
+    ) -> tuple[Positions, list[Adjustment | None]]:
+        q, adjust = super()._asked(new, places, how)
+        if self._has_links():
+            asked = {**self._inference(), **how}
+            q = linked(self.engine_, new.scaled, q, places, asked, self.groups_)
+        return q, adjust
+
+    def _has_links(self) -> bool:
+        return (
+            self.residual_link
+            and self.when_ is None
+            and not isinstance(self.engine_, EncodedEngine)
+        )
+
     def _adjustment(
         self, place: int, new: NewSamples, q: Positions, places: Sequence[int], how: dict[str, Any]
     ) -> Adjustment | None:
-        if not self.residual_link or self.when_ is not None:
-            return None
-        if isinstance(self.engine_, EncodedEngine):
+        if not self._has_links():
             return None
         asked = {**self._inference(), **how}
         return adjusted(self.engine_, place, new.scaled, q, places, asked, self.groups_)

@@ -1,18 +1,19 @@
 """Predictions from a posterior, compiled, as NumPy arrays."""
 
-from typing import Literal
+from typing import Literal, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._runtime import single_threaded_blas
 from ..expectations import Gaussian
-from ..mappings import Posterior
+from ..mappings import Posterior, StochasticPosterior
 
 BUCKETS = (1, 4, 16, 64)  # numbers of rows to compile for; beyond, multiples of the last
+P = TypeVar("P", bound=Posterior)
 CHEAP = 20_000_000  # multiplications: a few milliseconds, less than another program costs
 
 
@@ -24,7 +25,7 @@ def moments(
     [BGPLVM16, eq. 40-41]
     """
     n = q.mean.shape[0]
-    padded = pad(q, _multiplications(posterior))  # few shapes, few compilations
+    posterior, padded = padded_alike(posterior, q, _multiplications(posterior))
     with single_threaded_blas():
         mean = np.array(_mean(posterior, padded))[:n]
         if spread is None:
@@ -37,8 +38,18 @@ def draw(
     posterior: Posterior, q: Gaussian, n_samples: int, key: PRNGKeyArray
 ) -> Float[np.ndarray, "K N D"]:
     """Draws of y*, noise included."""
+    n = q.mean.shape[0]
+    posterior, padded = padded_alike(posterior, q)
     with single_threaded_blas():
-        return np.array(_draw(posterior, pad(q), n_samples, key))[:, : q.mean.shape[0]]
+        return np.array(_draw(posterior, padded, n_samples, key))[:, :n]
+
+
+def padded_alike(posterior: P, q: Gaussian, per_row: int = CHEAP) -> tuple[P, Gaussian]:
+    """More rows, with a posterior that knows of them if it is one of certain rows."""
+    if not isinstance(posterior, StochasticPosterior):
+        return posterior, pad(q, per_row)
+    chosen = _resized(len(q.mean), per_row)
+    return posterior.rows(jnp.asarray(chosen)), q.rows(chosen)
 
 
 def pad(q: Gaussian, per_row: int = CHEAP) -> Gaussian:
@@ -46,10 +57,14 @@ def pad(q: Gaussian, per_row: int = CHEAP) -> Gaussian:
 
     Where a row takes few multiplications, small numbers of rows share a program with larger ones.
     """
-    n, last = q.mean.shape[0], BUCKETS[-1]
+    return q.rows(_resized(q.mean.shape[0], per_row))
+
+
+def _resized(n: int, per_row: int) -> Int[np.ndarray, " n"]:
+    last = BUCKETS[-1]
     least = max(size for size in BUCKETS if size == 1 or size * per_row <= CHEAP)
     size = next((b for b in BUCKETS if max(n, least) <= b), -(-n // last) * last)
-    return q.rows(np.resize(np.arange(n), size))
+    return np.resize(np.arange(n), size)
 
 
 def _multiplications(posterior: Posterior) -> int:

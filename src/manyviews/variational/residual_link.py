@@ -14,13 +14,18 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from sklearn.model_selection import GroupKFold
 
+from .._runtime import single_threaded_blas
 from ..fitted import Positions, Tables
 from ..fitted.adjustment import Adjustment
 from ..fitted.cross_view import known_places
+from ..mappings.observations import split_table
 from ..mappings.stochastic_posterior import StochasticPosterior
 from .engine import VariationalEngine
+from .kind_answers import function_moments
+from .kind_link import KindLink
 from .link_features import LinkFeatures
 from .link_regression import LinkRegression, members_of
+from .taught import Linked
 from .widths import Widths, memory, optimism
 from .without_rows import keeping_rows, some_views
 
@@ -137,21 +142,58 @@ def adjusted(
 ) -> Adjustment | None:
     """The correction of a view's moments at the positions of new rows.
 
-    None where there is nothing to learn one from, where the view is not Gaussian, or where some of
-    its values are known: these say more than a link from other views.
+    None where there is nothing to learn one from, where the view is not Gaussian (see `linked()`),
+    or where some of its values are known: these say more than a link from other views.
     """
-    known = tuple(known_places(rows))
-    if view in known or not known or isinstance(engine.posteriors[view], StochasticPosterior):
-        return None
-    question = (known, tuple(wanted), tuple(sorted((k, repr(v)) for k, v in how.items())))
-    if question not in engine.links:
-        engine.links[question] = learn_links(engine, known, wanted, how, groups)
-    link = engine.links[question].get(view)
-    if link is None:
+    link = _link(engine, view, rows, wanted, how, groups)
+    if not isinstance(link, ResidualLink):
         return None
     mean, variance = q.mix(*engine.moments(view, q, "variance"))
     assert variance is not None
-    return link.adjustment(link_inputs(engine, rows, known, q), mean, variance)
+    return link.adjustment(link_inputs(engine, rows, known_places(rows), q), mean, variance)
+
+
+def linked(
+    engine: VariationalEngine,
+    rows: Tables,
+    q: Positions,
+    wanted: Sequence[int],
+    how: Mapping[str, Any],
+    groups: Int[np.ndarray, " T"] | None = None,
+) -> Positions:
+    """Positions of new rows where functions of the views that are not Gaussian are corrected."""
+    posteriors = list(engine.posteriors)
+    for view in wanted:
+        posterior = posteriors[view]
+        if not isinstance(posterior, StochasticPosterior):
+            continue
+        link = _link(engine, view, rows, wanted, how, groups)
+        if isinstance(link, KindLink):
+            inputs = link_inputs(engine, rows, known_places(rows), q)
+            found = link.correction(inputs)
+            posteriors[view] = posterior.corrected(found, link.likelihood())
+    if all(new is old for new, old in zip(posteriors, engine.posteriors, strict=True)):
+        return q
+    return Linked.by(q, tuple(posteriors))
+
+
+def _link(
+    engine: VariationalEngine,
+    view: int,
+    rows: Tables,
+    wanted: Sequence[int],
+    how: Mapping[str, Any],
+    groups: Int[np.ndarray, " T"] | None,
+) -> ResidualLink | KindLink | None:
+    """The link for a question, learnt when it is first asked."""
+    known = tuple(known_places(rows))
+    if view in known or not known:
+        return None
+    question = (known, tuple(wanted), tuple(sorted((k, repr(v)) for k, v in how.items())))
+    if question not in engine.links:
+        with single_threaded_blas():
+            engine.links[question] = learn_links(engine, known, wanted, how, groups)
+    return engine.links[question].get(view)  # type: ignore[no-any-return]
 
 
 def learn_links(
@@ -160,7 +202,7 @@ def learn_links(
     wanted: Sequence[int],
     how: Mapping[str, Any],
     groups: Int[np.ndarray, " T"] | None = None,
-) -> dict[int, ResidualLink]:
+) -> dict[int, ResidualLink | KindLink]:
     """One link for every wanted view, from training rows predicted by a model without them.
 
     Rows of one group are left out together. There is none where all rows that can tell are of one.
@@ -177,18 +219,27 @@ def learn_links(
         rows = some_views([table[out] for table in engine.data], known)
         q = fold.infer(rows, None, wanted, **how)
         inputs.append(link_inputs(fold, rows, known, q))
-        moments.append([q.mix(*fold.moments(view, q, "variance")) for view in wanted])
-    links = {}
+        moments.append([_moments(fold, view, q) for view in wanted])
+    links: dict[int, ResidualLink | KindLink] = {}
     for place, view in enumerate(wanted):
-        if isinstance(engine.posteriors[view], StochasticPosterior):
-            continue
+        posterior, given = engine.posteriors[view], None
         Y = engine.data[view][order]
+        if isinstance(posterior, StochasticPosterior):
+            Y, given = split_table(Y, posterior.likelihood)
         mean = np.concatenate([found[place][0] for found in moments])
         variance = np.concatenate([found[place][1] for found in moments])
         there = ~np.isnan(Y).all(axis=1)
-        if there.sum() >= LEAST_ROWS:
+        if there.sum() < LEAST_ROWS:
+            continue
+        parts = np.concatenate(inputs)[there], Y[there]
+        if isinstance(posterior, StochasticPosterior):
+            links[view] = KindLink.fit(
+                *parts, None if given is None else given[there], mean[there], variance[there],
+                posterior.likelihood,
+            )  # fmt: skip
+        else:
             links[view] = ResidualLink.fit(
-                np.concatenate(inputs)[there], Y[there], mean[there], variance[there],
+                *parts, mean[there], variance[there],
                 None if groups is None else groups[order[there]],
             )  # fmt: skip
     return links
@@ -205,6 +256,20 @@ def _folds(
     own = groups[order]
     parts = GroupKFold(min(FOLDS, len(np.unique(own))), shuffle=True, random_state=0)
     return [order[out] for _, out in parts.split(order, groups=own)]
+
+
+def _moments(engine: VariationalEngine, view: int, q: Positions) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance of a view's values, or of its functions if it is not Gaussian."""
+    posterior = engine.posteriors[view]
+    if not isinstance(posterior, StochasticPosterior):
+        mean, variance = q.mix(*engine.moments(view, q, "variance"))
+        assert variance is not None
+        return mean, variance
+    shape = posterior.offset.shape
+    parts = function_moments(posterior, engine.seen(view, q))
+    mean, variance = q.mix(*(part.reshape(len(part), -1) for part in parts))
+    assert variance is not None
+    return mean.reshape(-1, *shape), variance.reshape(-1, *shape)
 
 
 def link_inputs(

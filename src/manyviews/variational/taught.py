@@ -3,12 +3,13 @@
 from dataclasses import dataclass, fields
 from typing import Self
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
 from ..errors import OptionError
 from ..fitted import Positions, Tables
-from ..mappings import GPPosterior, Posterior
+from ..mappings import GPPosterior, Posterior, StochasticPosterior
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,51 @@ class Taught(Positions):
         own = {field.name: getattr(q, field.name) for field in fields(Positions)}
         return cls(**own, posteriors=posteriors)
 
+    def posterior(self, view: int) -> Posterior:
+        """What the map to a view is like for these parts."""
+        return self.posteriors[view]
+
     def at(self, x: Float[np.ndarray, "R Q"]) -> Positions:
         return self.by(super().at(x), self.posteriors)
 
     def _parts(self, chosen: Int[np.ndarray, " n"]) -> Positions:
         return self.by(super()._parts(chosen), self.posteriors)
+
+
+@dataclass(frozen=True)
+class Linked(Taught):
+    """Positions of rows whose functions are corrected, each row by what is known of it."""
+
+    row: Int[np.ndarray, " R"] | None = None
+    """The row of the corrections that a part belongs to."""
+
+    @classmethod
+    def by(
+        cls,
+        q: Positions,
+        posteriors: tuple[Posterior, ...],
+        row: Int[np.ndarray, " R"] | None = None,
+    ) -> Self:
+        own = {field.name: getattr(q, field.name) for field in fields(Positions)}
+        if row is None:  # the parts of a row, one after the other
+            row = np.repeat(np.arange(len(q)), len(q.mean) // len(q))
+        return cls(**own, posteriors=posteriors, row=row)
+
+    def posterior(self, view: int) -> Posterior:
+        found = self.posteriors[view]
+        assert self.row is not None
+        return (
+            found.rows(jnp.asarray(self.row)) if isinstance(found, StochasticPosterior) else found
+        )
+
+    def at(self, x: Float[np.ndarray, "R Q"]) -> Positions:
+        assert self.row is not None
+        rows = self.row[:: len(self.mean) // len(self)]
+        return self.by(Positions.known(x), self.posteriors, np.resize(rows, len(x)))
+
+    def _parts(self, chosen: Int[np.ndarray, " n"]) -> Positions:
+        assert self.row is not None
+        return self.by(Positions._parts(self, chosen), self.posteriors, self.row[chosen])
 
 
 def check_augmented(

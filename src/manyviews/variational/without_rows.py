@@ -3,29 +3,35 @@
 from dataclasses import replace
 from typing import Any
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Int
 
+from ..expectations import Gaussian
 from ..fitted.engine import Tables
 from ..inference.bound import Model
 from ..inference.row_programs import filled_up
 from ..latent import StandardNormal
-from ..mappings import CollaborativeGP, Mapping, make_outputs
+from ..mappings import CollaborativeGP, Mapping, StochasticGP, make_observations, make_outputs
 from ..mappings.base import condition
-from ..mappings.stochastic_posterior import StochasticPosterior
+from ..mappings.natural import settle
 from .engine import VariationalEngine
+
+FEW_NODES = 4  # of x for every row, and their mirror images, where q(U) is found anew
+MOST_ROWS = 1000  # that it is found from
 
 
 def keeping_rows(engine: VariationalEngine, rows: Int[np.ndarray, " n"]) -> VariationalEngine:
     """The engine given some training rows only, kernels, noise and these rows' q(x) held.
 
     The inducing variables of a collapsed view are integrated out, so what its other rows taught
-    them is taken away exactly. Views that are not Gaussian keep their q(u).
+    them is taken away exactly. Those of other views find their optimum anew.
     """
     everyone = engine.marginals
     parts = [engine.model.latent.dimensions(view) for view in range(len(engine.data))]
     posteriors = tuple(
-        _conditioned(view, engine.posteriors[place], everyone[..., part], _holding(table, rows))
+        _conditioned(view, engine.posteriors[place], everyone[..., part], table, rows)
         for place, (view, part, table) in enumerate(
             zip(engine.model.views, parts, engine.data, strict=True)
         )
@@ -47,12 +53,39 @@ def _holding(
     return held
 
 
-def _conditioned(view: Mapping, fitted: Any, q: Any, table: Float[np.ndarray, "N D"]) -> Any:
-    if isinstance(fitted, StochasticPosterior):
-        return fitted
+def _conditioned(
+    view: Mapping,
+    fitted: Any,
+    q: Gaussian,
+    table: Float[np.ndarray, "N _"],
+    rows: Int[np.ndarray, " n"],
+) -> Any:
+    if isinstance(view, StochasticGP):
+        return _settled(view, q, table, rows)
     exact = isinstance(view, CollaborativeGP) or fitted.exact
-    outputs = make_outputs(table, "exact" if exact else "shared")
+    outputs = make_outputs(_holding(table, rows), "exact" if exact else "shared")
     return condition(view, *filled_up(q, outputs))
+
+
+def _settled(
+    view: StochasticGP, q: Gaussian, table: Float[np.ndarray, "N _"], rows: Int[np.ndarray, " n"]
+) -> Any:
+    """A view with q(U) at its optimum for some rows."""
+    kept = jnp.zeros(len(table)).at[rows].set(1.0)
+    outputs = make_observations(table, view.likelihood, q.mean.shape[1])
+    outputs = eqx.tree_at(
+        lambda o: (o.mask, o.patterns), outputs,
+        (outputs.mask * kept[:, None], outputs.patterns * kept),
+    )  # fmt: skip
+    if outputs.nodes is not None:
+        half = outputs.nodes.shape[1] // 2
+        few = np.r_[:FEW_NODES, half : half + FEW_NODES]
+        outputs = outputs.with_nodes(outputs.nodes[:, few])
+    if len(rows) > MOST_ROWS:
+        some = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
+        outputs, q = outputs.rows(jnp.asarray(some)), q[jnp.asarray(some)]
+        outputs = eqx.tree_at(lambda o: o.scale, outputs, jnp.asarray(len(rows) / MOST_ROWS))
+    return condition(settle(view, q, outputs), q, outputs)
 
 
 def some_views(rows: Tables, known: tuple[int, ...]) -> list[Float[np.ndarray, "n _"]]:
