@@ -97,7 +97,7 @@ def test_groups_of_one_row_are_rows(rng):
     alone = ResidualLink.fit(inputs, Y, mean, variance)
     groups = ResidualLink.fit(inputs, Y, mean, variance, rng.permutation(40))
     np.testing.assert_allclose(groups.coefficients, alone.coefficients, atol=1e-5)
-    np.testing.assert_allclose(groups.widths, alone.widths, rtol=1e-4)
+    np.testing.assert_allclose(groups.widths.squares, alone.widths.squares, rtol=1e-4)
 
 
 def test_folds_leave_groups_whole():
@@ -144,8 +144,8 @@ def test_missing_values_do_not_count(rng):
     holes[::7, 1] = np.nan
     full, some = (ResidualLink.fit(inputs, T, mean, variance) for T in (Y, holes))
     np.testing.assert_allclose(some.coefficients, full.coefficients, atol=0.25)
-    np.testing.assert_allclose(some.widths, full.widths, rtol=0.5)
-    assert not np.isnan(some.widths).any()
+    np.testing.assert_allclose(some.widths.squares, full.widths.squares, rtol=0.5)
+    assert not np.isnan(some.widths.squares).any()
 
 
 def test_an_adjustment_moves_and_stretches(rng):
