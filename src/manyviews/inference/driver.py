@@ -21,6 +21,7 @@ from .checkpoint import fingerprint, finished, keeping_checkpoints, open_checkpo
 from .diagnostics import FitInfo
 from .optimise import optimise
 from .progress import ProgressBar
+from .row_programs import filled_up
 from .search import Search, Stage
 
 EXPECTATION_TOLERANCE = 0.02
@@ -139,6 +140,7 @@ def _condition(view: Mapping, q: Gaussian, outputs: Outputs) -> tuple[Mapping, A
     At the optimum of very many rows, I + βA is a small difference of large numbers, and rounding
     that the bound has survived may spoil it here.
     """
+    q, outputs = filled_up(q, outputs)
     while True:
         found = condition(view, q, outputs)
         if np.isfinite(np.asarray(found.weights)).all():

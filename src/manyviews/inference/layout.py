@@ -1,4 +1,4 @@
-"""How the rows of a fit lie on several devices."""
+"""How the rows of a fit lie on devices, and how many there are for the compiler."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
@@ -15,20 +15,22 @@ from ..mappings import Outputs
 from ..mappings.outputs import PatternedOutputs, ScatteredOutputs
 from ..parameters import CONSTRAINTS
 from .bound import Model
+from .row_programs import rows_to_compile
 
 
 class Layout(NamedTuple):
     """Which devices have which rows.
 
     Where samples are independent and views Gaussian, q(x) and the data are cut into equal parts;
-    rows are added up to the next multiple of the number of devices. The views have not seen those,
+    rows are added up to the next multiple of the number of devices, and up to the number that fits
+    to parts of the data share (`rows_to_compile`). The views have not seen those,
     so with q(x) = p(x) they have no share in the bound and no gradient. Other models are whole on
     every device, and share the work of their sums of exponentials only.
 
     Attributes
     ----------
     mesh : Mesh or None
-        None with one device: nothing is to be done then.
+        None with one device.
     n_rows, n_padded : int
         Without and with the rows that were added.
     cut : bool
@@ -49,16 +51,21 @@ class Layout(NamedTuple):
             return cls(mesh, 0, 0, False)
         n_rows = latent.mean.raw.shape[0]
         mesh = row_mesh(n_rows)
-        cut = mesh is not None and all(
-            isinstance(o, PatternedOutputs | ScatteredOutputs) for o in outputs
-        )
-        size = mesh.size if mesh is not None and cut else 1
-        return cls(mesh, n_rows, -(-n_rows // size) * size, cut)
+        gaussian = all(isinstance(o, PatternedOutputs | ScatteredOutputs) for o in outputs)
+        if not gaussian:
+            return cls(mesh, n_rows, n_rows, False)
+        size = 1 if mesh is None else mesh.size
+        return cls(mesh, n_rows, -(-rows_to_compile(n_rows) // size) * size, mesh is not None)
+
+    @property
+    def as_given(self) -> bool:
+        """Whether arrays are what they are without a layout."""
+        return self.mesh is None and self.n_padded == self.n_rows
 
     def with_rows(self, outputs: tuple[Outputs, ...]) -> tuple[Outputs, ...]:
         """The data with the rows that are added."""
         added = self.n_padded - self.n_rows
-        if not (self.cut and added):
+        if not added:
             return outputs
         return tuple(o.with_empty_rows(added) for o in outputs)  # type: ignore[union-attr]
 
@@ -82,7 +89,7 @@ class Layout(NamedTuple):
     def padded(self, model: Model) -> Model:
         """A model, or its tree of parameters, with the rows that are added."""
         added = self.n_padded - self.n_rows
-        if not (self.cut and added):
+        if not added:
             return model
         return self._with_latent(
             model,
@@ -93,10 +100,13 @@ class Layout(NamedTuple):
 
     def gathered(self, model: Model) -> Model:
         """The same, back on one device and without them."""
-        if self.mesh is None:
+        if self.as_given:
             return model
-        model = jax.tree.map(lambda a: jnp.asarray(fetched(a)) if eqx.is_array(a) else a, model)
-        return self._with_latent(model, lambda raw, _: raw[: self.n_rows]) if self.cut else model
+        if self.mesh is not None:
+            model = jax.tree.map(lambda a: jnp.asarray(fetched(a)) if eqx.is_array(a) else a, model)
+        if self.n_padded == self.n_rows:
+            return model
+        return self._with_latent(model, lambda raw, _: raw[: self.n_rows])
 
     def apart(self, tree: Model) -> tuple[bool, ...]:
         """Which arrays of a tree of parameters are cut."""

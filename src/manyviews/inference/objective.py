@@ -142,7 +142,7 @@ class Objective:
 
     def flat(self, free: Packed) -> Vector:
         """All free parameters in one vector on the host."""
-        if self.layout.mesh is not None:
+        if not self.layout.as_given:
             free = self.whole.pack(self.layout.gathered(self.context.packing.unpack(free)))
         return np.concatenate([np.ravel(part) for part in free]).astype(np.float64)
 
@@ -157,7 +157,7 @@ class Objective:
         parts = tuple(
             jnp.asarray(piece.reshape(shape)) for piece, shape in zip(pieces, shapes, strict=True)
         )
-        if self.layout.mesh is None:
+        if self.layout.as_given:
             return parts
         tree = self.layout.padded(self.whole.unpack(parts))
         return self.layout.placed(self.context.packing.pack(tree))  # type: ignore[no-any-return]

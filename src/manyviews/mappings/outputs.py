@@ -43,11 +43,19 @@ class PatternedOutputs(eqx.Module):
         return float(self.sum_squares.sum()) / self.n_observed()
 
     def with_empty_rows(self, n: int) -> "PatternedOutputs":
-        """With so many more rows at the end, of which nothing has been observed."""
+        """With so many more rows at the end, of which nothing has been observed.
+
+        Factors are as wide then as those of so many rows.
+        """
+        n_rows = len(self.filled) + n
+        wide = [min(int(columns), n_rows) for columns in self.n_columns]
         return replace(
             self,
             filled=_below(self.filled, n),
-            factors=tuple(_below(factor, n) for factor in self.factors),
+            factors=tuple(
+                jnp.pad(factor, ((0, n), (0, max(width - factor.shape[1], 0))))
+                for factor, width in zip(self.factors, wide, strict=True)
+            ),
             weights=_below(self.weights.T, n).T,
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 from .._runtime import single_threaded_blas
 from ..data import Views
 from ..errors import ManyviewsError, MemberLeftOutWarning
+from ..inference.row_programs import sharing_programs
 from .members import answer, fitted, fresh
 from .mixture import Mixture
 from .parallel import side_by_side
@@ -95,13 +96,17 @@ def fit_one(
     began = time.perf_counter()
     kept = fold != number
     outcome = Outcome(name, number)
-    with warnings.catch_warnings(record=True) as caught, single_threaded_blas():
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        single_threaded_blas(),
+        sharing_programs(len(views)),
+    ):
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", MemberLeftOutWarning)
         try:
             own = None if groups is None else np.asarray(groups)[kept]
             train = views if kept.all() else views[kept]
-            outcome.model = fitted(fresh(member, int(kept.sum()), seed), train, own)
+            outcome.model = fitted(fresh(member, fewest(fold), seed), train, own)
             fit = time.perf_counter() - began
             for question in questions:
                 asked = time.perf_counter()
@@ -116,6 +121,11 @@ def fit_one(
     outcome.notes = [str(warning.message) for warning in caught]
     outcome.seconds = time.perf_counter() - began
     return outcome
+
+
+def fewest(fold: np.ndarray) -> int:
+    """Rows without the largest fold."""
+    return len(fold) - int(np.bincount(fold).max())
 
 
 def without_failures(outcomes: Sequence[Outcome], members: dict[str, Any]) -> dict[str, Any]:

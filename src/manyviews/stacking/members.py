@@ -24,6 +24,7 @@ FEW_NUMBERS = 200_000  # in all views, up to which a forest is grown
 FEW_COLUMNS = 600  # of two complete views, up to which covariances are modelled in full
 FEW_BY_ITERATION = 100  # of more views or with holes, where there is no closed form
 BRIEF = Search(n_restarts=1, max_iter=150)
+N_INDUCING = 25
 
 
 class Asked(BaseEstimator):
@@ -63,7 +64,7 @@ def known_members() -> dict[str, Any]:
         **{name: ViewRegressor(name) for name in RECIPES},
         "gfa": GroupFactorAnalysis(noise="column", scaling="column"),
         "pcca": ProbabilisticCCA(regularisation=0.3, scaling="column"),
-        "mrd": MRD(signal_check="off", search=BRIEF),
+        "mrd": MRD(n_inducing=N_INDUCING, signal_check="off", search=BRIEF),
     }
 
 

@@ -8,6 +8,7 @@ from jaxtyping import Float, Int
 
 from ..fitted.engine import Tables
 from ..inference.bound import Model
+from ..inference.row_programs import filled_up
 from ..latent import StandardNormal
 from ..mappings import CollaborativeGP, Mapping, make_outputs
 from ..mappings.base import condition
@@ -50,7 +51,8 @@ def _conditioned(view: Mapping, fitted: Any, q: Any, table: Float[np.ndarray, "N
     if isinstance(fitted, StochasticPosterior):
         return fitted
     exact = isinstance(view, CollaborativeGP) or fitted.exact
-    return condition(view, q, make_outputs(table, "exact" if exact else "shared"))
+    outputs = make_outputs(table, "exact" if exact else "shared")
+    return condition(view, *filled_up(q, outputs))
 
 
 def some_views(rows: Tables, known: tuple[int, ...]) -> list[Float[np.ndarray, "n _"]]:
