@@ -6,7 +6,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Wh
 
 from manyviews.variational import link_features
 from manyviews.variational.link_features import LinkFeatures
-from manyviews.variational.residual_link import ResidualLink, _left_out, _Regression
+from manyviews.variational.link_regression import LinkRegression, left_out
+from manyviews.variational.residual_link import ResidualLink
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_a_regression_on_features_is_gaussian_process_regression(inputs, rng):
     features = LinkFeatures.candidates(inputs)[2]
     z, y = standardised(inputs), rng.normal(size=(40, 2))
     y = y - y.mean(axis=0)
-    regression = _Regression(features, inputs)
+    regression = LinkRegression(features, inputs)
     regression.table, regression.centre = (
         features(inputs),
         0.0,
@@ -65,10 +66,10 @@ def test_wide_and_narrow_features_are_decomposed_alike(rng):
     y, seen = rng.normal(size=(30, 2)), np.ones((30, 2), bool)
     found = []
     for inputs in (narrow, wide):
-        regression = _Regression(LinkFeatures.candidates(inputs)[0], inputs)
+        regression = LinkRegression(LinkFeatures.candidates(inputs)[0], inputs)
         scale = inputs.shape[1]
-        left_out = _left_out(regression.U, regression.s, y, 0 * y, seen, 3.0 / scale)
-        found.append((left_out.errors, regression.coefficients(y, 3.0 / scale)[:4] / scale**0.5))
+        errors = left_out(regression.U, regression.s, y, 0 * y, seen, 3.0 / scale)
+        found.append((errors.errors, regression.coefficients(y, 3.0 / scale)[:4] / scale**0.5))
     for ours, theirs in zip(*found, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-10)
 

@@ -1,17 +1,19 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 import manyviews
-from manyviews import MRD, Search
+from manyviews import MRD, Search, Views
+from manyviews.errors import DataError
 from manyviews.expectations import Gaussian
 from manyviews.fitted.adjustment import Adjustment
 from manyviews.mappings import make_outputs
 from manyviews.mappings.base import condition
-from manyviews.variational import residual_link
+from manyviews.variational.link_regression import left_out, members_of
 from manyviews.variational.prediction import pad
-from manyviews.variational.residual_link import ResidualLink
+from manyviews.variational.residual_link import ResidualLink, _folds
 from manyviews.variational.without_rows import keeping_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
@@ -61,7 +63,7 @@ def test_errors_are_those_of_regressions_without_the_row(rng):
     a = (inputs - inputs.mean(axis=0)) / inputs.std(axis=0)
     U, s, _ = np.linalg.svd(a, full_matrices=False)
     y, m = Y - Y.mean(axis=0), mean - mean.mean(axis=0)
-    found = residual_link._left_out(U, s, y, m, ~np.isnan(Y), penalty=3.0)
+    found = left_out(U, s, y, m, ~np.isnan(Y), penalty=3.0)
     for share in (found.share, found.share + 0.02, found.share - 0.02):
         errors = []
         for row in range(len(a)):
@@ -75,6 +77,38 @@ def test_errors_are_those_of_regressions_without_the_row(rng):
             assert np.mean(np.square(errors)) > best
 
 
+def test_groups_are_left_out_whole(rng):
+    inputs, Y, mean, _ = link_data(rng, n=31)
+    groups = np.repeat(np.arange(6), 6)[:31]
+    a = (inputs - inputs.mean(axis=0)) / inputs.std(axis=0)
+    U, s, _ = np.linalg.svd(a, full_matrices=False)
+    y, m = Y - Y.mean(axis=0), mean - mean.mean(axis=0)
+    found = left_out(U, s, y, m, ~np.isnan(Y), 3.0, members_of(groups))
+    errors = np.empty_like(y)
+    for group in range(6):
+        kept = groups != group
+        ridge = Ridge(alpha=3.0).fit(a[kept], (y - found.share * m)[kept])
+        errors[~kept] = (y - found.share * m)[~kept] - ridge.predict(a[~kept])
+    np.testing.assert_allclose(found.errors, errors, atol=1e-4)
+
+
+def test_groups_of_one_row_are_rows(rng):
+    inputs, Y, mean, variance = link_data(rng, n=40)
+    alone = ResidualLink.fit(inputs, Y, mean, variance)
+    groups = ResidualLink.fit(inputs, Y, mean, variance, rng.permutation(40))
+    np.testing.assert_allclose(groups.coefficients, alone.coefficients, atol=1e-5)
+    np.testing.assert_allclose(groups.widths, alone.widths, rtol=1e-4)
+
+
+def test_folds_leave_groups_whole():
+    groups = np.repeat(np.arange(8), 5)
+    folds = _folds(np.arange(40), groups)
+    assert sorted(np.concatenate(folds)) == list(range(40))
+    for fold in folds:
+        assert not set(groups[fold]) & set(groups[np.setdiff1d(np.arange(40), fold)])
+    assert len(_folds(np.arange(40), np.repeat([0, 1], 20))) == 2
+
+
 def test_the_latent_answer_stands_where_inputs_add_nothing(rng):
     inputs, _, mean, variance = link_data(rng, n=200)
     Y = mean + 0.5 * rng.normal(size=mean.shape)
@@ -83,6 +117,18 @@ def test_the_latent_answer_stands_where_inputs_add_nothing(rng):
     assert link.share > 0.9
     np.testing.assert_allclose(adjusted.centre, mean, atol=0.3)
     np.testing.assert_allclose((np.sqrt(variance) * adjusted.stretch).mean(), 0.5, rtol=0.1)
+
+
+def test_answers_stay_within_reach_of_the_values_seen(rng):
+    inputs, Y, mean, variance = link_data(rng, n=60)
+    link = ResidualLink.fit(inputs, Y, mean, variance)
+    far = link.adjustment(inputs + 100.0, mean, variance).centre
+    near = link.adjustment(inputs, mean, variance).centre
+    low, high = Y.min(axis=0) - 0.5 * Y.std(axis=0), Y.max(axis=0) + 0.5 * Y.std(axis=0)
+    assert (far >= low - 1e-9).all()
+    assert (far <= high + 1e-9).all()
+    assert np.any(np.isclose(far, low) | np.isclose(far, high))
+    assert not np.any(np.isclose(near, low) | np.isclose(near, high))
 
 
 def test_noise_is_predicted_by_its_mean(rng):
@@ -197,6 +243,40 @@ def test_intervals_hold_what_they_promise(model):
     mean, std = model.predict({"a": fresh["a"]}, "b", return_std=True)
     inside = np.abs(fresh["b"] - mean) < 1.645 * std
     assert 0.84 < inside.mean() < 0.95
+
+
+def grouped(n_groups, size=8, seed=0):
+    """Rows of a group differ little, and the relation of the views has a part of its own in each.
+
+    Signals beside these are noise, of which the wanted view has most.
+    """
+    rng = np.random.default_rng(seed)
+    place, part = rng.normal(size=(2, n_groups, 1, 1))
+    x = np.tile(place, (1, size, 1)) + 0.1 * rng.normal(size=(n_groups, size, 1))
+    a = x @ np.ones((1, 4)) + 0.1 * rng.normal(size=(n_groups, size, 4))
+    b = (x + part) @ np.ones((1, 3)) + 0.1 * rng.normal(size=(n_groups, size, 3))
+    return {"a": a.reshape(-1, 4), "b": b.reshape(-1, 3)}
+
+
+def test_intervals_hold_for_other_groups():
+    train, new, codes = grouped(10), grouped(60, seed=1), np.repeat(np.arange(10), 8)
+    model = MRD(2, 12, search=Search(max_iter=60, n_restarts=1), random_state=0, signal_check="off")
+    inside = {}
+    for name, groups in (("alone", None), ("together", codes), ("carried", None)):
+        given = Views(train, groups=codes) if name == "carried" else train
+        fitted = clone(model).fit(given, groups=groups)
+        mean, std = fitted.predict({"a": new["a"]}, "b", return_std=True)
+        inside[name] = np.mean(np.abs(new["b"] - mean) < 1.645 * std)
+    assert inside["carried"] == inside["together"]
+    assert inside["alone"] < 0.7
+    assert 0.8 < inside["together"] <= 1.0
+
+
+def test_one_group_is_refused(data):
+    with pytest.raises(DataError, match="one group"):
+        MRD(1, 10).fit(part(data, slice(N)), groups=np.zeros(N))
+    with pytest.raises(DataError, match="60 samples but 3 groups"):
+        MRD(1, 10).fit(part(data, slice(N)), groups=[1, 2, 3])
 
 
 def test_answers_do_not_depend_on_the_rows_beside(model, data):

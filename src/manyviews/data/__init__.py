@@ -3,6 +3,7 @@
 from .alignment import Aligned, as_views, is_mudata, match_views
 from .checks import check_scaled, check_spread, check_training_columns, check_values, numbers_only
 from .container import Views
+from .groups import as_groups
 from .overlap import check_overlap
 from .scaling import Scaling
 from .stored import StoredViews
@@ -14,6 +15,7 @@ __all__ = [
     "StoredViews",
     "Views",
     "When",
+    "as_groups",
     "as_views",
     "as_when",
     "check_overlap",

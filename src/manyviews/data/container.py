@@ -25,6 +25,9 @@ class Views(Mapping[str, Any]):
         their index; NaN where a sample lacks a view.
     times, sequences : array-like or Series, optional
         A time stamp and a sequence per sample; models that take them find them here.
+    groups : array-like or Series, optional
+        A group per sample: samples that belong together, as those of one patient do, and that no
+        division into folds of this library separates.
     align : {"union", "intersection"}, default="union"
         Keep every sample, missing where a view lacks it, or only those of all views.
 
@@ -53,12 +56,20 @@ class Views(Mapping[str, Any]):
     """
 
     def __init__(
-        self, tables: Any, *, times: Any = None, sequences: Any = None, align: str = "union"
+        self,
+        tables: Any,
+        *,
+        times: Any = None,
+        sequences: Any = None,
+        groups: Any = None,
+        align: str = "union",
     ):
         aligned = tables if isinstance(tables, Aligned) else as_views(tables, align)
         self._aligned = aligned
         self.times = _column(times, aligned, "times")
         self.sequences = _column(sequences, aligned, "sequences")
+        own = tables.groups if groups is None and isinstance(tables, Views) else groups
+        self.groups: np.ndarray | None = _column(own, aligned, "groups")
 
     @property
     def samples(self) -> list[Any]:
@@ -98,7 +109,10 @@ class Views(Mapping[str, Any]):
         """Some of the views, of the same samples."""
         for name in names:
             self._check(name)
-        return type(self)(self._aligned.select(names), times=self.times, sequences=self.sequences)
+        return type(self)(
+            self._aligned.select(names), times=self.times, sequences=self.sequences,
+            groups=self.groups,
+        )  # fmt: skip
 
     @property
     def columns(self) -> tuple[list[Any], ...]:
@@ -131,10 +145,11 @@ class Views(Mapping[str, Any]):
             [whole.samples[row] for row in rows] if whole.labelled else list(range(len(rows))),
             whole.labelled,
         )
-        times, sequences = (
-            None if given is None else given[rows] for given in (self.times, self.sequences)
+        times, sequences, groups = (
+            None if given is None else given[rows]
+            for given in (self.times, self.sequences, self.groups)
         )
-        return type(self)(part, times=times, sequences=sequences)
+        return type(self)(part, times=times, sequences=sequences, groups=groups)
 
     def __repr__(self) -> str:
         parts = zip(self._aligned.names, self._aligned.tables, strict=True)

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int
 from sklearn.model_selection import GroupKFold, KFold
 
-from ..data import Views
+from ..data import Views, as_groups
 from ..data.times import aligned_to
 from ..errors import DataError, OptionError
 
@@ -17,9 +17,9 @@ def fold_of_rows(
     """The number of every sample's fold.
 
     ``n_folds`` may be the folds themselves, one per sample. Otherwise samples of one group stay
-    together; sequences are groups, where none are given. A single sequence with time stamps is
-    cut into stretches, in the order of time. All other samples are shuffled. There are fewer
-    folds where there are fewer samples or groups.
+    together, by default those that the views carry, and without any their sequences. A single
+    sequence with time stamps is cut into stretches, in the order of time. All other samples are
+    shuffled. There are fewer folds where there are fewer samples or groups.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def fold_of_rows(
     together = group_codes(views, groups)
     where = np.arange(n)
     if together is not None and together.max() == 0:
-        if groups is not None:
+        if groups is not None or views.groups is not None:
             raise DataError("all samples are of one group, which cannot be held out")
         order = where if views.times is None else np.argsort(_first_input(views), kind="stable")
         fold = np.empty(n, dtype=int)
@@ -69,13 +69,10 @@ def _given(views: Views, folds: Any) -> Int[np.ndarray, " N"]:
 
 def group_codes(views: Views, groups: Any = None) -> Int[np.ndarray, " N"] | None:
     """The group of every sample as a number: as given, or its sequence; None without either."""
-    if groups is None and views.sequences is None:
-        return None if views.times is None else np.zeros(len(views), dtype=int)
-    given = views.sequences if groups is None else aligned_to(views.samples, groups, "groups")
-    values = np.asarray(given)
-    if values.shape != (len(views),):
-        raise DataError(f"there are {len(views)} samples but {values.size} groups")
-    return np.unique(values.astype(str), return_inverse=True)[1]
+    for given in (groups, views.groups, views.sequences):
+        if given is not None:
+            return as_groups(given, views.samples)
+    return None if views.times is None else np.zeros(len(views), dtype=int)
 
 
 def _first_input(views: Views) -> np.ndarray:

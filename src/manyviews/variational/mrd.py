@@ -6,13 +6,13 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..data import Aligned, StoredViews
-from ..errors import OptionError
+from ..data import Aligned, StoredViews, Views, as_groups
+from ..errors import DataError, OptionError
 from ..fitted import Positions
 from ..fitted.adjustment import Adjustment
 from ..fitted.view_clusters import cluster_rows
@@ -159,6 +159,7 @@ class MRD(ViewsModel):
     engine_: VariationalEngine
     likelihoods_: dict[str, Likelihood | None]
     kinds_: dict[str, str]
+    groups_: Int[np.ndarray, " N"] | None = None
 
     def __init__(
         self,
@@ -213,7 +214,10 @@ class MRD(ViewsModel):
 
     # ------------------------------------------------------------------ fitting
 
-    def fit(self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None) -> Self:
+    def fit(
+        self, views: Any, y: Any = None, *, times: Any = None, sequences: Any = None,
+        groups: Any = None,
+    ) -> Self:  # fmt: skip
         """Fit to a dict or list of tables, a MuData object, or a single table.
 
         NaN is missing; a view may be missing for whole samples. Of
@@ -226,17 +230,33 @@ class MRD(ViewsModel):
             A time stamp (or several observed inputs) and a sequence for each sample. The latent
             points then follow a Gaussian process over time [MRD21, §4.3]; see
             `BayesianGPLVM.fit`.
+        groups : array-like or Series, optional
+            Samples that belong together, such as those of one patient. The residual link is learnt
+            from whole groups left out, so that intervals hold for samples of other groups. A
+            `Views` may carry them.
         """
         if isinstance(views, StoredViews):
             refuse_what_needs_all_rows(self, times, sequences)
+            if groups is not None:
+                raise OptionError("groups are for views in memory, not for StoredViews")
             return self._fit_stored(views)
         scaled = self._prepare(views, times, sequences, y)
+        self.groups_ = self._groups(views, groups)
         options = self._fit_options(scaled)
         engine, info = fit_engine(scaled, self.view_names_, options)
         info.kinds = self.kinds_
         self._adopt(engine, info, max(info.restart_bounds), len(info.bound_trace))
         self._check_signal()
         return self
+
+    def _groups(self, views: Any, groups: Any) -> Int[np.ndarray, " N"] | None:
+        given = views.groups if groups is None and isinstance(views, Views) else groups
+        if given is None:
+            return None
+        codes = as_groups(given, self.samples_)
+        if codes.max() == 0 and self.when_ is None:
+            raise DataError("all samples are of one group: there is no other to learn from")
+        return codes
 
     def _fit_stored(self, stored: StoredViews) -> Self:
         """Fit to rows that pass by in blocks, from a sample of them."""
@@ -248,6 +268,7 @@ class MRD(ViewsModel):
         found = fit_streamed(stored, scaled, self, replace(options, likelihoods=kinds))
         found.info.kinds = self.kinds_
         self._adopt(found.engine, found.info, None, len(found.info.bound_trace))
+        self.groups_ = None
         pairs = zip(self.scalings_, scaled, strict=True)
         jacobians = [float(s.log_jacobian(Y[:, : len(s.scale)]).mean()) for s, Y in pairs]
         self.lower_bound_ = found.bound - len(stored) * sum(jacobians)
@@ -427,7 +448,8 @@ class MRD(ViewsModel):
             return None
         if isinstance(self.engine_, EncodedEngine):
             return None
-        return adjusted(self.engine_, place, new.scaled, q, places, {**self._inference(), **how})
+        asked = {**self._inference(), **how}
+        return adjusted(self.engine_, place, new.scaled, q, places, asked, self.groups_)
 
     def compare_powers(
         self,

@@ -8,10 +8,11 @@ show in predictions of training rows that the model is made to forget
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
+from sklearn.model_selection import GroupKFold
 
 from ..fitted import Positions, Tables
 from ..fitted.adjustment import Adjustment
@@ -19,30 +20,31 @@ from ..fitted.cross_view import known_places
 from ..mappings.stochastic_posterior import StochasticPosterior
 from .engine import VariationalEngine
 from .link_features import LinkFeatures
+from .link_regression import LinkRegression, members_of, memory
 from .without_rows import keeping_rows, some_views
 
 FOLDS = 5
 LEAST_ROWS, MOST_ROWS = 10, 2000  # that a link is learnt from
-PENALTIES = (*np.logspace(-4, 4, 17).tolist(), np.inf)  # relative to the power of the features
 SHAPES = (0.0, 0.5, 1.0)
 PSEUDO_VALUES = 5.0  # by which the width of a column leans on that of all columns
 OPTIMISM = 4.0  # few errors of chosen regressions are too small, their squares by 1 + 4/N
-MEMORY = 10.0  # and those of a latent model that has known the rows by another 1 + 10 s/N
 EXACT = 1e-12  # least mean square of errors, in variances of the columns
-REACH = 0.5  # standard deviations that latent means may go beyond the values of a column
+REACH = 0.5  # standard deviations that means may go beyond the values of a column
 
 
 @dataclass(frozen=True)
 class ResidualLink:
     """E[y_d] = s m_d(x*) + b_d + w_d·φ(a),   var[y_d] = c_d (v_d(x*) / v̄_d)^p.
 
-    m and v are the latent model's mean and variance, the mean kept within reach of the values that
-    the column has in training rows; φ are features of the known Gaussian views' values a, straight
-    or curved (`LinkFeatures`). Ridge regression of y - s m on φ(a) gives w and b; the features, the
-    penalty and the share s ∈ [0, 1] minimise the squared leave-one-out errors, times 1 + 10 s/N,
-    since kernels and noise of the latent model have known the rows. c_d is the mean square of the
-    errors, times this and 1 + 4/N, and the power p ∈ {0, ½, 1} is the one under which they are
-    likeliest. With an infinite penalty and s = 1 the latent model stands as it is.
+    m and v are the latent model's mean and variance; m and E[y_d] are kept within reach of the
+    values that the column has in training rows; φ are features of the known Gaussian views' values
+    a, straight or curved (`LinkFeatures`). Ridge regression of y - s m on φ(a) gives w and b; the
+    features, the penalty and the share s ∈ [0, 1] minimise the squared leave-one-out errors, times
+    1 + 10 s/N, since kernels and noise of the latent model have known the rows. c_d is the mean
+    square of the errors, times this and 1 + 4/N, and the power p ∈ {0, ½, 1} is the one under
+    which they are likeliest. With an infinite penalty and s = 1 the latent model stands as it is.
+    Where rows come in groups, whole groups are left out in the place of rows, and N is the number
+    of groups.
 
     Attributes
     ----------
@@ -54,7 +56,7 @@ class ResidualLink:
     coefficients : ndarray of shape (n_features, n_columns)
     intercept : ndarray of shape (n_columns,)
     low, high : ndarray of shape (n_columns,)
-        Limits of m.
+        Limits of m and E[y].
     shape : float
         p.
     widths, typical : ndarray of shape (n_columns,)
@@ -79,16 +81,19 @@ class ResidualLink:
         Y: Float[np.ndarray, "N D"],
         mean: Float[np.ndarray, "N D"],
         variance: Float[np.ndarray, "N D"],
+        groups: Int[np.ndarray, " N"] | None = None,
     ) -> "ResidualLink":
         """Learn from rows that were forgotten: their values (NaN: missing) and their moments."""
-        seen = ~np.isnan(Y)
+        seen, together = ~np.isnan(Y), members_of(groups)
+        n_units = len(Y) if together is None else len(together)
         low, high = _limits(Y)
         mean = np.clip(mean, low, high)
         filled = np.where(seen, Y, mean)
         y, m = filled - filled.mean(axis=0), mean - mean.mean(axis=0)
-        candidates = [_Regression(each, inputs) for each in LinkFeatures.candidates(inputs)]
+        candidates = [LinkRegression(each, inputs) for each in LinkFeatures.candidates(inputs)]
         found, regression = min(
-            ((each.best(y, m, seen), each) for each in candidates), key=lambda pair: pair[0].error
+            ((each.best(y, m, seen, together), each) for each in candidates),
+            key=lambda pair: pair[0].error,
         )
         coefficients = regression.coefficients(y - found.share * m, found.penalty)
         errors = np.where(seen, found.errors, np.nan)
@@ -109,7 +114,7 @@ class ResidualLink:
             low=low,
             high=high,
             shape=shape,
-            widths=widths[shape] * (1.0 + OPTIMISM / len(Y)) * _memory(found.share, len(Y)),
+            widths=widths[shape] * (1.0 + OPTIMISM / n_units) * memory(found.share, n_units),
             typical=typical,
         )
 
@@ -122,88 +127,16 @@ class ResidualLink:
         """What becomes of the latent model's answers about new rows."""
         latent = self.share * np.clip(mean, self.low, self.high)
         centre = self.intercept + latent + self.features(inputs) @ self.coefficients
+        centre = np.clip(centre, self.low, self.high)
         wide = self.widths * (variance / self.typical) ** self.shape
         return Adjustment(mean, centre, np.sqrt(wide / variance))
 
 
-class _LeftOut(NamedTuple):
-    error: float
-    penalty: float
-    share: float
-    errors: Float[np.ndarray, "N D"]
-
-
-class _Regression:
-    """Ridge regressions on some features, for all penalties, by one decomposition ΦΦᵀ = US²Uᵀ."""
-
-    def __init__(self, features: LinkFeatures, inputs: Float[np.ndarray, "N P"]):
-        self.features = features
-        table = features(inputs)
-        self.centre = table.mean(axis=0)
-        self.table = table - self.centre
-        if self.table.shape[1] < len(table):
-            self.U, self.s, _ = np.linalg.svd(self.table, full_matrices=False)
-        else:  # the same, in a fraction of the time
-            squares, self.U = np.linalg.eigh(self.table @ self.table.T)
-            self.s = np.sqrt(np.maximum(squares, 0.0))
-
-    def best(
-        self,
-        y: Float[np.ndarray, "N D"],
-        m: Float[np.ndarray, "N D"],
-        seen: Bool[np.ndarray, "N D"],
-    ) -> _LeftOut:
-        """The penalty of the smallest leave-one-out errors."""
-        power = float(np.sum(self.s**2)) / len(y)
-        tried = (_left_out(self.U, self.s, y, m, seen, p * power) for p in PENALTIES if power)
-        nothing = _left_out(self.U, self.s, y, m, seen, np.inf)
-        return min((nothing, *tried), key=lambda found: found.error)
-
-    def coefficients(
-        self, target: Float[np.ndarray, "N D"], penalty: float
-    ) -> Float[np.ndarray, "F D"]:
-        """Φᵀ U (S² + penalty)⁻¹ Uᵀ target."""
-        return self.table.T @ (self.U @ ((self.U.T @ target) / (self.s**2 + penalty)[:, None]))
-
-
 def _limits(Y: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, np.ndarray]:
-    """How far latent means may go: the range of every column, and a little beyond."""
+    """How far means may go: the range of every column, and a little beyond."""
     values = np.where(np.isnan(Y).all(axis=0), 0.0, Y)
     beyond = REACH * np.nanstd(values, axis=0)
     return np.nanmin(values, axis=0) - beyond, np.nanmax(values, axis=0) + beyond
-
-
-def _left_out(
-    U: Float[np.ndarray, "N R"],
-    s: Float[np.ndarray, " R"],
-    y: Float[np.ndarray, "N D"],
-    m: Float[np.ndarray, "N D"],
-    seen: Bool[np.ndarray, "N D"],
-    penalty: float,
-) -> _LeftOut:
-    """Leave-one-out errors of ridge regression, e_n = (y - Hy)_n / (1 - h_n), at the better share.
-
-    They are linear in what is regressed, so those of y - s m are e(y) - s e(m). The share is the
-    best one for them, or zero if that is better once it is counted what the latent model knew.
-    """
-    kept = np.zeros_like(s) if np.isinf(penalty) else s**2 / (s**2 + penalty)
-    leverage = (U**2) @ kept + 1.0 / len(U)
-    of_y, of_m = (
-        (z - (U * kept) @ (U.T @ z)) / np.maximum(1.0 - leverage, 1e-6)[:, None] for z in (y, m)
-    )
-    power = float(np.sum(of_m[seen] ** 2))
-    best = float(np.clip(np.sum((of_y * of_m)[seen]) / power, 0.0, 1.0)) if power > 0.0 else 0.0
-    tried = []
-    for share in (0.0, best):
-        errors = of_y - share * of_m
-        error = float(np.mean(errors[seen] ** 2)) * _memory(share, len(y))
-        tried.append(_LeftOut(error, penalty, share, errors))
-    return min(tried, key=lambda found: found.error)
-
-
-def _memory(share: float, n_rows: int) -> float:
-    """What squared errors are to be multiplied by, for the latent model has known the rows."""
-    return 1.0 + MEMORY * share / n_rows
 
 
 def _mean_squares(
@@ -231,6 +164,7 @@ def adjusted(
     q: Positions,
     wanted: Sequence[int],
     how: Mapping[str, Any],
+    groups: Int[np.ndarray, " T"] | None = None,
 ) -> Adjustment | None:
     """The correction of a view's moments at the positions of new rows.
 
@@ -242,7 +176,7 @@ def adjusted(
         return None
     question = (known, tuple(wanted), tuple(sorted((k, repr(v)) for k, v in how.items())))
     if question not in engine.links:
-        engine.links[question] = learn_links(engine, known, wanted, how)
+        engine.links[question] = learn_links(engine, known, wanted, how, groups)
     link = engine.links[question].get(view)
     if link is None:
         return None
@@ -252,18 +186,24 @@ def adjusted(
 
 
 def learn_links(
-    engine: VariationalEngine, known: tuple[int, ...], wanted: Sequence[int], how: Mapping[str, Any]
+    engine: VariationalEngine,
+    known: tuple[int, ...],
+    wanted: Sequence[int],
+    how: Mapping[str, Any],
+    groups: Int[np.ndarray, " T"] | None = None,
 ) -> dict[int, ResidualLink]:
-    """One link for every wanted view, from training rows predicted by a model without them."""
+    """One link for every wanted view, from training rows predicted by a model without them.
+
+    Rows of one group are left out together. There is none where all rows that can tell are of one.
+    """
     informed = _any_value(engine, known)
     usable = np.flatnonzero(informed & _any_value(engine, wanted))
-    if len(usable) < LEAST_ROWS:
+    if len(usable) < LEAST_ROWS or (groups is not None and np.ptp(groups[usable]) == 0):
         return {}
-    order = np.random.default_rng(0).permutation(usable)[:MOST_ROWS]
-    size = -(-len(order) // FOLDS)
+    folds = _folds(usable, groups)
+    order = np.concatenate(folds)
     inputs, moments = [], []
-    for first in range(0, len(order), size):
-        out = order[first : first + size]
+    for out in folds:
         fold = keeping_rows(engine, np.setdiff1d(np.arange(len(informed)), out))
         rows = some_views([table[out] for table in engine.data], known)
         q = fold.infer(rows, None, wanted, **how)
@@ -279,9 +219,23 @@ def learn_links(
         there = ~np.isnan(Y).all(axis=1)
         if there.sum() >= LEAST_ROWS:
             links[view] = ResidualLink.fit(
-                np.concatenate(inputs)[there], Y[there], mean[there], variance[there]
-            )
+                np.concatenate(inputs)[there], Y[there], mean[there], variance[there],
+                None if groups is None else groups[order[there]],
+            )  # fmt: skip
     return links
+
+
+def _folds(
+    rows: Int[np.ndarray, " n"], groups: Int[np.ndarray, " N"] | None
+) -> list[Int[np.ndarray, " _"]]:
+    """Rows, at most two thousand, in five parts that leave groups whole."""
+    order = np.random.default_rng(0).permutation(rows)[:MOST_ROWS]
+    if groups is None:
+        size = -(-len(order) // FOLDS)
+        return [order[first : first + size] for first in range(0, len(order), size)]
+    own = groups[order]
+    parts = GroupKFold(min(FOLDS, len(np.unique(own))), shuffle=True, random_state=0)
+    return [order[out] for _, out in parts.split(order, groups=own)]
 
 
 def link_inputs(

@@ -1,0 +1,106 @@
+"""Ridge regressions whose penalty is chosen by leave-one-out errors, beside a latent answer."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from .link_features import LinkFeatures
+
+PENALTIES = (*np.logspace(-4, 4, 17).tolist(), np.inf)  # relative to the power of the features
+MEMORY = 10.0  # errors of a latent model that has known the rows are too small, by 1 + 10 s/N
+
+Members = list[Int[np.ndarray, " n"]]
+"""The rows of every group."""
+
+
+class LeftOut(NamedTuple):
+    """What was chosen, and the errors that it was chosen by."""
+
+    error: float
+    penalty: float
+    share: float
+    errors: Float[np.ndarray, "N D"]
+
+
+class LinkRegression:
+    """Ridge regressions on some features, for all penalties, by one decomposition ΦΦᵀ = US²Uᵀ."""
+
+    def __init__(self, features: LinkFeatures, inputs: Float[np.ndarray, "N P"]):
+        self.features = features
+        table = features(inputs)
+        self.centre = table.mean(axis=0)
+        self.table = table - self.centre
+        if self.table.shape[1] < len(table):
+            self.U, self.s, _ = np.linalg.svd(self.table, full_matrices=False)
+        else:  # the same, in a fraction of the time
+            squares, self.U = np.linalg.eigh(self.table @ self.table.T)
+            self.s = np.sqrt(np.maximum(squares, 0.0))
+
+    def best(
+        self,
+        y: Float[np.ndarray, "N D"],
+        m: Float[np.ndarray, "N D"],
+        seen: Bool[np.ndarray, "N D"],
+        together: Members | None = None,
+    ) -> LeftOut:
+        """The penalty of the smallest leave-one-out errors."""
+        power = float(np.sum(self.s**2)) / len(y)
+        penalties = [p * power for p in PENALTIES if power]
+        tried = (left_out(self.U, self.s, y, m, seen, p, together) for p in penalties)
+        nothing = left_out(self.U, self.s, y, m, seen, np.inf, together)
+        return min((nothing, *tried), key=lambda found: found.error)
+
+    def coefficients(
+        self, target: Float[np.ndarray, "N D"], penalty: float
+    ) -> Float[np.ndarray, "F D"]:
+        """Φᵀ U (S² + penalty)⁻¹ Uᵀ target."""
+        return self.table.T @ (self.U @ ((self.U.T @ target) / (self.s**2 + penalty)[:, None]))
+
+
+def left_out(
+    U: Float[np.ndarray, "N R"],
+    s: Float[np.ndarray, " R"],
+    y: Float[np.ndarray, "N D"],
+    m: Float[np.ndarray, "N D"],
+    seen: Bool[np.ndarray, "N D"],
+    penalty: float,
+    together: Members | None = None,
+) -> LeftOut:
+    """Leave-one-out errors of ridge regression, e_n = (y - Hy)_n / (1 - h_n), at the better share.
+
+    Of rows n that are left out together, e_n = (I - H_nn)⁻¹ (y - Hy)_n. They are linear in what is
+    regressed, so those of y - s m are e(y) - s e(m). The share is the best one for them, or zero if
+    that is better once it is counted what the latent model knew.
+    """
+    kept = np.zeros_like(s) if np.isinf(penalty) else s**2 / (s**2 + penalty)
+    of_y, of_m = (z - (U * kept) @ (U.T @ z) for z in (y, m))
+    if together is None:
+        left = np.maximum(1.0 - (U**2) @ kept - 1.0 / len(U), 1e-12)[:, None]
+        of_y, of_m = of_y / left, of_m / left
+    for rows in together or ():
+        hat = (U[rows] * kept) @ U[rows].T + 1.0 / len(U)
+        within = (1.0 + 1e-12) * np.eye(len(rows)) - hat
+        both = np.linalg.solve(within, np.hstack([of_y[rows], of_m[rows]]))
+        of_y[rows], of_m[rows] = np.hsplit(both, 2)
+    n_units = len(y) if together is None else len(together)
+    power = float(np.sum(of_m[seen] ** 2))
+    best = float(np.clip(np.sum((of_y * of_m)[seen]) / power, 0.0, 1.0)) if power > 0.0 else 0.0
+    tried = []
+    for share in (0.0, best):
+        errors = of_y - share * of_m
+        error = float(np.mean(errors[seen] ** 2)) * memory(share, n_units)
+        tried.append(LeftOut(error, penalty, share, errors))
+    return min(tried, key=lambda found: found.error)
+
+
+def members_of(groups: Int[np.ndarray, " N"] | None) -> Members | None:
+    """The rows of every group; None if every row stands for itself."""
+    if groups is None:
+        return None
+    return [np.flatnonzero(groups == each) for each in np.unique(groups)]
+
+
+def memory(share: float, n_rows: int) -> float:
+    """What squared errors are to be multiplied by, for the latent model has known the rows."""
+    return 1.0 + MEMORY * share / n_rows
