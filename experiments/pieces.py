@@ -93,6 +93,8 @@ def done(
     began = time.perf_counter()
     given = ((work, piece, paths[piece], setting) for piece in setting.in_time(left))
     for piece, kept in side_by_side(answered, given, setting.jobs):
+        if kept is None:
+            continue
         found[piece] = kept
         progress.say(piece, say(kept["answer"]), kept["seconds"])
     setting.ledger.waited += time.perf_counter() - began
@@ -109,8 +111,10 @@ def done(
 
 def answered(
     work: Work, piece: Piece, path: Path, setting: Setting
-) -> tuple[Piece, dict[str, Any]]:
-    """Do a piece and keep it; the answer is the one that will be read."""
+) -> tuple[Piece, dict[str, Any] | None]:
+    """Do a piece and keep it; the answer is the one that will be read. None if it is too late."""
+    if setting.time_is_up():
+        return piece, None
     began = time.perf_counter()
     answer = work(setting, *piece)
     kept = {"answer": json.loads(json.dumps(answer, default=plain))}

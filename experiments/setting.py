@@ -65,9 +65,13 @@ class Setting:
     def in_time(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         """Pieces of work, until the time is up."""
         for piece in pieces:
-            if time.monotonic() - self.began > self.limit:
+            if self.time_is_up():
                 return
             yield piece
+
+    def time_is_up(self) -> bool:
+        """Whether no more pieces are to be begun."""
+        return time.monotonic() - self.began > self.limit
 
     def load(self, name: str) -> dict[str, np.ndarray]:
         """Read one data set from the data folder."""

@@ -8,31 +8,33 @@ its mixture and all others Gaussian. Every finished piece stands in a file of it
 run goes on where it stopped.
 """
 
-import time
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.linear_model import RidgeCV
 from sklearn.neighbors import KNeighborsRegressor
 
 from manyviews import MRD, Stack, Views
 from manyviews.linear import GroupFactorAnalysis, ProbabilisticCCA
-from manyviews.stacking import Comparison, ViewRegressor, compare
+from manyviews.stacking import Comparison, Question, ViewRegressor, compare
+from manyviews.stacking.comparing import scored_fold
 
+from .pieces import Piece, finished
 from .setting import DataFolderError, Setting
 from .table import Row, summarise
 from .tables_picture import draw
-from .tables_tasks import TASKS, Problem, Task, load
+from .tables_tasks import FOLDS, TASKS, Problem, Task, load
 
 REFERENCES = ("mean", "ridge", "5-NN", "PLS")  # in the order of the published errors
 OURS = ("GFA", "GFA, column noise", "PCCA", "MRD", "Stack")
 QUICK = {"sets": ("russett", "gait"), "methods": ("mean", "ridge", "GFA")}
 MOST_FOR_FORESTS = 1_000_000  # samples times columns of the target
 STRETCHES = 20  # of a series, that stay whole in the folds inside of a fit
+SIDE_BY_SIDE = 8  # tasks: processes that begin with different data do not compile the same
 
 
 def plain_regressions(problem: Problem) -> dict[str, Any]:
@@ -64,53 +66,137 @@ def methods(problem: Problem) -> dict[str, Any]:
     return found
 
 
+METHODS = (
+    "mean", "ridge", "PLS", "5-NN", "GP regression", "random forest", "GFA", "GFA, column noise",
+    "PCCA", "MRD", "Stack",
+)  # fmt: skip
+
+
 def run(setting: Setting) -> list[Row]:
-    """Every task and method that was asked for, a row for each measure, and what they sum up to."""
+    """Every task and method that was asked for, a row for each measure, and what they sum up to.
+
+    Of what has not been done in all folds when the time is up there is no row.
+    """
     sets = setting.sets or (QUICK["sets"] if setting.quick else ())
-    chosen = setting.methods or (QUICK["methods"] if setting.quick else ())
-    console = Console(stderr=True)
-    found: dict[Task, list[Comparison]] = {}
-    for problem in problems(setting, sets):
-        task, known = problem.task, methods(problem)
-        absent = [name for name in chosen if name not in known and name != "random forest"]
-        if absent:
-            raise DataFolderError(f"there is no method {absent[0]!r}: there are {list(known)}")
-        models = {name: model for name, model in known.items() if not chosen or name in chosen}
-        began = time.perf_counter()
-        repeats = 1 if setting.quick or task.split == "blocks" else setting.repeats
-        found[task] = [
-            compared(problem, models, repeat, setting.kept, setting.jobs)
-            for repeat in range(repeats)
-        ]
-        seconds = time.perf_counter() - began
-        console.print(f"{task.label}: {seconds:.0f} s", highlight=False)
-    rows = [row for task, runs in found.items() for row in task_rows(task, runs)]
+    chosen = setting.methods or (QUICK["methods"] if setting.quick else METHODS)
+    absent = [name for name in chosen if name not in METHODS]
+    if absent:
+        raise DataFolderError(f"there is no method {absent[0]!r}: there are {list(METHODS)}")
+    tasks = chosen_tasks(sets)
+    pieces = planned(tasks, chosen, 1 if setting.quick else setting.repeats)
+    cells = finished(setting, one_fold, pieces, said, all_of_them=False)
+    found = {task: comparisons(task, chosen, cells) for task in tasks}
+    rows = [row for task, runs in found.items() if runs for row in task_rows(task, runs)]
     draw(rows, setting.results / "tables.png")
     return [*rows, *overall(rows)]
 
 
-def problems(setting: Setting, sets: Sequence[str]) -> Iterator[Problem]:
-    """The tasks of some data sets, or all, with their data."""
+def planned(tasks: Sequence[Task], chosen: Sequence[str], repeats: int) -> list[Piece]:
+    """All folds, a few tasks at a time: the first fold of each, then the second, and so on."""
+    found = []
+    for repeat in range(repeats):
+        for first in range(0, len(tasks), SIDE_BY_SIDE):
+            some = [t for t in tasks[first : first + SIDE_BY_SIDE] if divided(t, repeat)]
+            found += [
+                (task.label, method, repeat, fold)
+                for fold in range(FOLDS)
+                for method in reversed(chosen)  # the slow ones stand last
+                for task in some
+            ]
+    return found
+
+
+def divided(task: Task, repeat: int) -> bool:
+    """Whether there is another division into folds: blocks can be divided in one way only."""
+    return repeat == 0 or task.split != "blocks"
+
+
+@lru_cache(maxsize=2)
+def _problem(setting: Setting, label: str) -> Problem:
+    return load(setting, next(task for task in TASKS if task.label == label))
+
+
+def one_fold(
+    setting: Setting, label: str, name: str, repeat: int, number: int
+) -> dict[str, Any] | None:
+    """The scores of one method in one fold; None where the method is not for this task."""
+    problem = _problem(setting, label)
+    known = methods(problem)
+    if name not in known:
+        return None
+    fold, groups = folds_of(problem, repeat)
+    question = Question.of(tuple(problem.views), problem.task.target)
+    return scored_fold(
+        name, known[name], number, Views(problem.views), fold, [question], groups, repeat
+    )
+
+
+def said(cell: dict[str, Any] | None) -> str:
+    """What is told of a piece."""
+    if cell is None:
+        return "not for so large a table"
+    if cell["failure"]:
+        return str(cell["failure"])[:80]
+    (scores,) = cell["scores"].values()
+    error = np.sqrt(scores["squares"] / scores["values"])
+    return f"error {error:.3f}, log density {scores['log_density'] / scores['values']:.3f}"
+
+
+def comparisons(
+    task: Task, chosen: Sequence[str], cells: dict[Piece, dict[str, Any] | None]
+) -> list[Comparison]:
+    """For every division, the methods that have been measured in all its folds."""
+    found = []
+    for repeat in sorted({piece[2] for piece in cells if piece[0] == task.label}):
+        kept = {
+            name: [
+                cell
+                for fold in range(FOLDS)
+                if (cell := cells.get((task.label, name, repeat, fold))) is not None
+            ]
+            for name in chosen
+        }
+        whole = {name: own for name, own in kept.items() if len(own) == FOLDS}
+        if not whole:
+            continue
+        question = Question((*task.known,), task.target)
+        rows = [cell for own in whole.values() for cell in own]
+        reference = "ridge" if "ridge" in whole else next(iter(whole))
+        found.append(Comparison.of(rows, list(whole), [question], reference, n_samples=0))
+    return found
+
+
+def chosen_tasks(sets: Sequence[str]) -> list[Task]:
+    """The tasks of some data sets, or all."""
     unknown = sorted(set(sets) - {task.name for task in TASKS})
     if unknown:
         raise DataFolderError(f"there is no task for the set {unknown[0]!r}")
-    for task in TASKS:
-        if not sets or task.name in sets:
-            yield load(setting, task)
+    return [task for task in TASKS if not sets or task.name in sets]
+
+
+def problems(setting: Setting, sets: Sequence[str]) -> Iterator[Problem]:
+    """The tasks of some data sets, or all, with their data."""
+    for task in chosen_tasks(sets):
+        yield load(setting, task)
+
+
+def folds_of(problem: Problem, repeat: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """The fold of every row, and the groups that stay whole in folds inside of a fit."""
+    fold = np.empty(len(problem.views[problem.task.target]), dtype=int)
+    for number, (_, out) in enumerate(problem.splits(repeat)):
+        fold[out] = number
+    if problem.task.split == "blocks":
+        return fold, np.arange(len(fold)) * STRETCHES // len(fold)
+    return fold, problem.groups
 
 
 def compared(
     problem: Problem, models: dict[str, Any], repeat: int, folder: Path, n_jobs: int
 ) -> Comparison:
     """All methods on the same folds."""
-    task, fold = problem.task, np.empty(len(problem.views[problem.task.target]), dtype=int)
-    for number, (_, out) in enumerate(problem.splits(repeat)):
-        fold[out] = number
-    groups = problem.groups
-    if task.split == "blocks":
-        groups = np.arange(len(fold)) * STRETCHES // len(fold)
+    fold, groups = folds_of(problem, repeat)
     return compare(
-        Views(problem.views), models, targets=task.target, folds=fold, groups=groups,
+        Views(problem.views), models, targets=problem.task.target, folds=fold, groups=groups,
         reference="ridge" if "ridge" in models else next(iter(models)), cache=folder,
         n_jobs=n_jobs, random_state=repeat,
     )  # fmt: skip

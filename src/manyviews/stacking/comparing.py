@@ -133,18 +133,24 @@ def _methods(models: Any, data: Views, questions: Sequence[Question]) -> dict[st
     return named_members(models)
 
 
-def _cell(
+def _cell(name: str, method: Any, number: int, path: Path | None, *rest: Any) -> dict[str, Any]:
+    """One method and one fold; written down before anything else happens."""
+    cell = scored_fold(name, method, number, *rest)
+    Cells.write(path, cell)
+    return cell
+
+
+def scored_fold(
     name: str,
     method: Any,
     number: int,
-    path: Path | None,
     data: Views,
     fold: np.ndarray,
     questions: Sequence[Question],
     groups: Any,
     seed: int,
 ) -> dict[str, Any]:
-    """One method and one fold, scored; written down before anything else happens."""
+    """One method and one fold: its scores by target, or why there are none."""
     outcome = fit_one(name, method, data, fold, number, questions, groups, seed)
     scores = {}
     for question, said in outcome.answers.items():
@@ -152,7 +158,7 @@ def _cell(
         rows = (fold == number) & question.rows(data)
         found = Scores.of(said, table[rows], training_scale(table[fold != number]))
         scores[question.target] = {**found.as_dict(), "seconds": outcome.spent[question]}
-    cell = {
+    return {
         "method": name,
         "fold": number,
         "seconds": outcome.seconds,
@@ -160,5 +166,3 @@ def _cell(
         "notes": outcome.notes,
         "scores": {} if outcome.failure else scores,
     }
-    Cells.write(path, cell)
-    return cell
