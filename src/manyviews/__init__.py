@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .data import StoredViews, Views
     from .inference.search import Search, Stage
     from .mixtures import DirichletPCCA, DirichletPPCA, MixturePCCA, MixturePPCA
-    from .stacking import Stack, compare
+    from .stacking import Stack, compare, select
     from .variational import CGPDS, MRD, BayesianGPLVM, McGPDS, UncertainGPRegressor
 
     __version__: str
@@ -27,7 +27,7 @@ HOMES = {
     "inference.search": ("Search", "Stage"),
     "catalogue": ("load",),
     "mixtures": ("DirichletPCCA", "DirichletPPCA", "MixturePCCA", "MixturePPCA"),
-    "stacking": ("Stack", "compare"),
+    "stacking": ("Stack", "compare", "select"),
     "variational": ("CGPDS", "MRD", "BayesianGPLVM", "McGPDS", "UncertainGPRegressor"),
 }
 ROOMS = ("errors", "kernels", "likelihoods", "linear", "points")
@@ -59,6 +59,7 @@ __all__ = [
     "linear",
     "load",
     "points",
+    "select",
 ]
 
 

@@ -8,6 +8,7 @@ from .folds import fold_of_rows
 from .members import Asked
 from .mixture import Mixture
 from .question import Question
+from .selecting import Selection, select
 from .stack import Stack
 from .view_regressor import ViewRegressor
 from .weights import Stacked, stacking_weights
@@ -18,11 +19,13 @@ __all__ = [
     "Comparison",
     "Mixture",
     "Question",
+    "Selection",
     "Stack",
     "Stacked",
     "ViewRegressor",
     "compare",
     "fold_of_rows",
+    "select",
     "stacking_weights",
 ]
 
