@@ -72,7 +72,8 @@ def test_posteriors_know_nothing_of_rows_that_are_added(missing):
         with sharing_programs(44):
             longer = condition(view, *filled_up(q, outputs))
         alone = condition(view, q, outputs)
-        np.testing.assert_allclose(longer.weights, alone.weights, rtol=1e-6, atol=1e-9)
+        solved = 1e-9 if missing == "exact" else 1e-5  # by iterations in single precision
+        np.testing.assert_allclose(longer.weights, alone.weights, rtol=1e-6, atol=solved)
         np.testing.assert_allclose(longer.inner, alone.inner, rtol=1e-9, atol=1e-12)
 
 
