@@ -9,9 +9,9 @@ from ..errors import OptionError
 from ..options import ARRAY, NONE, Options, check_options, count, instance_of, number, one_of
 
 NESTED = "search__"
-NATURAL_STEPS, NATURAL_STEP = 600, 0.03
-LONGER = 5  # times as many, if rows come in batches
-POLISH = 200  # iterations over fixed nodes, after these
+NATURAL_STEPS, NATURAL_STEP = 500, 0.03
+LONGER = 6  # times as many, if rows come in batches
+POLISH = 40  # iterations over fixed nodes, after these
 MANY_ROWS = 2000  # no iterations over all nodes of more rows
 
 
