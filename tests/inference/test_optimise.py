@@ -365,6 +365,9 @@ def test_an_interrupted_fit_ends_where_one_that_was_not_ends(tmp_path, stop):
     np.testing.assert_array_equal(model.latent.mean.raw, expected.latent.mean.raw)
     np.testing.assert_array_equal(resumed.bound_trace, whole.bound_trace)
     assert resumed.restart_bounds == whole.restart_bounds
+    assert len(resumed.restart_relevance) == len(whole.restart_relevance) > 0
+    for known, wanted in zip(resumed.restart_relevance, whole.restart_relevance, strict=True):
+        np.testing.assert_array_equal(known, wanted)
     assert resumed.n_evaluations < whole.n_evaluations
     again, ended = go(checkpoint=Checkpoint(path, "a"))  # of a fit that is complete
     np.testing.assert_array_equal(again.latent.mean.raw, expected.latent.mean.raw)

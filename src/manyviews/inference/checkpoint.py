@@ -22,11 +22,13 @@ from ..errors import CheckpointMismatchError, CheckpointWarning, FileFormatError
 from ..storage import digest, write_tensors
 from .locking import Lock
 
-FORMAT = "manyviews-checkpoint-3"
+FORMAT = "manyviews-checkpoint-4"
 MOST_WRITING = 0.05  # share of the time of a fit that goes into its checkpoint
 
 Arrays = dict[str, np.ndarray]
 BY_START = ("bounds", "done")
+ARRAYS = ("runs", "relevance")
+RELEVANCE = "relevance."  # what the names of its arrays begin with
 
 
 @dataclass
@@ -54,6 +56,8 @@ class State:
         The starts among which the last choice was made.
     bounds : dict of float by start
         Its highest bound at the end of the last stage that it shared with others.
+    relevance : dict of array by start
+        The relevance of every dimension there.
     done : dict of int by start
         How many stages it has behind it.
     runs : dict of arrays by start
@@ -68,6 +72,7 @@ class State:
     alive: list[int] | None = None
     compared: list[int] = field(default_factory=list)
     bounds: dict[int, float] = field(default_factory=dict)
+    relevance: dict[int, np.ndarray] = field(default_factory=dict)
     done: dict[int, int] = field(default_factory=dict)
     runs: dict[int, Arrays] = field(default_factory=dict)
     under_way: int | None = None
@@ -119,12 +124,18 @@ class Checkpoint:
         self._write()
 
     def go_on_with(
-        self, stage: int, alive: list[int], compared: list[int], bounds: dict[int, float]
+        self,
+        stage: int,
+        alive: list[int],
+        compared: list[int],
+        bounds: dict[int, float],
+        relevance: dict[int, np.ndarray],
     ) -> None:
         """Note which starts go on to the next stage."""
         state = self.state
         state.stage, state.alive, state.compared = stage, list(alive), list(compared)
         state.bounds, state.under_way, state.place = dict(bounds), None, None
+        state.relevance = dict(relevance)
         state.runs = {start: run for start, run in state.runs.items() if start in alive}
         self._write()
 
@@ -134,7 +145,7 @@ class Checkpoint:
 
     def _write(self) -> None:
         state = vars(self.state).copy()
-        runs = state.pop("runs")
+        runs, relevance = (state.pop(name) for name in ARRAYS)
         state["place"] = None if state["place"] is None else asdict(state["place"])
         for name in BY_START:
             state[name] = list(state[name].items())
@@ -143,7 +154,7 @@ class Checkpoint:
             f"{start}.{name}": np.array(value, order="C")
             for start, arrays in runs.items()
             for name, value in arrays.items()
-        }
+        } | {f"{RELEVANCE}{start}": np.array(value, order="C") for start, value in relevance.items()}
         began = time.monotonic()
         try:
             write_tensors(self.path, tensors, header)
@@ -254,10 +265,14 @@ def _read(path: Path, expected: str) -> State:
 
 def _state_of(state: dict[str, Any], tensors: Arrays) -> State:
     runs: dict[int, Arrays] = {}
+    relevance: dict[int, np.ndarray] = {}
     for name, value in tensors.items():
+        if name.startswith(RELEVANCE):
+            relevance[int(name.removeprefix(RELEVANCE))] = value
+            continue
         start, _, rest = name.partition(".")
         runs.setdefault(int(start), {})[rest] = value
-    if set(state) != {part.name for part in fields(State)} - {"runs"}:
+    if set(state) != {part.name for part in fields(State)} - set(ARRAYS):
         raise ValueError("its state is not complete")
     place = state.pop("place")
     if place is not None and set(place) != {part.name for part in fields(Place)}:
@@ -266,8 +281,9 @@ def _state_of(state: dict[str, Any], tensors: Arrays) -> State:
         pairs, state[name] = state[name], dict(state[name])
         if not isinstance(pairs, list) or len(pairs) != len(state[name]):
             raise ValueError(f"its {name} are not one for each start")
-    found = State(place=None if place is None else Place(**place), runs=runs, **state)
-    starts = [*(found.alive or []), *found.compared, *found.done, *found.bounds, *runs]
+    place = None if place is None else Place(**place)
+    found = State(place=place, runs=runs, relevance=relevance, **state)
+    starts = [*(found.alive or []), *found.compared, *found.done, *found.bounds, *runs, *relevance]
     numbers = [found.stage, *starts, *found.done.values()]
     if not all(type(n) is int and n >= 0 for n in numbers):
         raise ValueError("its numbers are no places in a fit")

@@ -36,7 +36,7 @@ class Race:
         self.alive = list(range(n_restarts)) if state.alive is None else list(state.alive)
         self.compared = list(state.compared)
         self.bounds = dict(state.bounds)
-        self.relevance: dict[int, Float[np.ndarray, "K Q"]] = {}
+        self.relevance: dict[int, Float[np.ndarray, "K Q"]] = dict(state.relevance)
         self.interrupted = False
         self.n_evaluations, self.first_seconds = 0, 0.0
 
@@ -83,7 +83,9 @@ class Race:
             self.n_evaluations += self.runs.pop(restart).n_evaluations
         self.alive = kept
         if watch.checkpoint is not None:
-            watch.checkpoint.go_on_with(stage + 1, kept, self.compared, self.bounds)
+            watch.checkpoint.go_on_with(
+                stage + 1, kept, self.compared, self.bounds, self.relevance
+            )
 
     def _stage_run(self, run: Run, restart: int, stage: int, watch: Watch) -> StageRun:
         """A stage from its beginning, or from where the checkpoint left it."""
@@ -122,8 +124,7 @@ class Race:
         compared = [] if self.interrupted else self.compared
         info.restart_bounds = [self.bounds[restart] for restart in begun]
         info.restart_finished = [restart in compared for restart in begun]
-        if set(compared) <= set(self.relevance):  # not of starts that a checkpoint has dropped
-            info.restart_relevance = [self.relevance[restart] for restart in compared]
+        info.restart_relevance = [self.relevance[restart] for restart in compared]
         evaluations = [run.n_evaluations for run in self.runs.values()]
         info.n_evaluations = self.n_evaluations + sum(evaluations)
         info.compile_seconds = self.first_seconds
