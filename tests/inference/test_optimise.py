@@ -36,6 +36,7 @@ from manyviews.inference.descent import (
     evaluate,
     method_of,
     run,
+    run_untuned,
 )
 from manyviews.inference.many_minima import minimise_rows
 from manyviews.inference.objective import Objective
@@ -183,6 +184,15 @@ def test_the_path_does_not_depend_on_how_it_is_divided():
         ends.append(values)
     assert ends[0] == ends[1] == ends[2]
     assert len(ends[0]) == 40
+
+
+def test_the_untuned_program_takes_the_same_path():
+    method, ends = method_of(False, 1.0, 60, -1.0), []
+    for program in (run, run_untuned):
+        state = begin(rosenbrock, jnp.array([-1.2, 1.0, 0.3]), None)
+        ends.append(program((rosenbrock, None, method, jnp.array(40)), state)[0])
+    assert int(ends[0].turn) == int(ends[1].turn) == 40
+    np.testing.assert_allclose(ends[0].x, ends[1].x, rtol=1e-9)
 
 
 def test_many_minima_solves_each_row_on_its_own():

@@ -154,7 +154,9 @@ class Checkpoint:
             f"{start}.{name}": np.array(value, order="C")
             for start, arrays in runs.items()
             for name, value in arrays.items()
-        } | {f"{RELEVANCE}{start}": np.array(value, order="C") for start, value in relevance.items()}
+        } | {
+            f"{RELEVANCE}{start}": np.array(value, order="C") for start, value in relevance.items()
+        }
         began = time.monotonic()
         try:
             write_tensors(self.path, tensors, header)

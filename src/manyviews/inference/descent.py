@@ -164,8 +164,7 @@ def descend(function: Function, x: Tree, context: Any, iterations: int, gain: fl
     return state
 
 
-@eqx.filter_jit(donate="all-except-first")
-def run(
+def _run(
     fixed: tuple[Function, Any, Method, Int[Array, ""]], state: Descent
 ) -> tuple[Descent, Watched]:
     """Go on for some turns, or until the method is done.
@@ -200,6 +199,14 @@ def run(
     return jax.lax.while_loop(
         go_on, advance, (state, Watched(values, empty, jnp.array(0, int), jnp.array(0, int)))
     )
+
+
+run = eqx.filter_jit(_run, donate="all-except-first")
+
+run_untuned = eqx.filter_jit(  # type: ignore[call-overload]
+    _run, donate="all-except-first", compiler_options={"xla_gpu_autotune_level": 0}
+)
+"""The same without trying which matrix products are fastest on a GPU, which takes seconds."""
 
 
 def _turn(function: Function, context: Any, method: Method, state: Descent) -> Descent:

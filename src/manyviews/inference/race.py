@@ -83,9 +83,7 @@ class Race:
             self.n_evaluations += self.runs.pop(restart).n_evaluations
         self.alive = kept
         if watch.checkpoint is not None:
-            watch.checkpoint.go_on_with(
-                stage + 1, kept, self.compared, self.bounds, self.relevance
-            )
+            watch.checkpoint.go_on_with(stage + 1, kept, self.compared, self.bounds, self.relevance)
 
     def _stage_run(self, run: Run, restart: int, stage: int, watch: Watch) -> StageRun:
         """A stage from its beginning, or from where the checkpoint left it."""

@@ -14,12 +14,23 @@ from ..devices import agreed
 from ..mappings import Outputs
 from .ahead import compile_for
 from .bound import Model, dimension_weights
-from .descent import PROBES, STRETCH, Descent, Method, begin, method_of, run, whole_number
+from .descent import (
+    PROBES,
+    STRETCH,
+    Descent,
+    Method,
+    begin,
+    method_of,
+    run,
+    run_untuned,
+    whole_number,
+)
 from .diagnostics import FitInfo
 from .objective import Objective, Vector, negative_bound
 from .search import Stage
 
 LOOK = 0.2  # seconds between two looks from outside
+MANY_ROWS = 300_000  # for which a GPU repays the search for the fastest matrix products
 
 norm = jax.jit(optax.tree.norm)
 
@@ -29,6 +40,7 @@ class Run:
 
     def __init__(self, objective: Objective, stages: Sequence[Stage], tolerance: float):
         self.objective = objective
+        self.program = program_for(objective.layout.n_rows)
         self.stages = stages
         self.gain = tolerance * objective.n_observed
         self.variances = objective.variances
@@ -90,7 +102,7 @@ class Run:
         """One dispatch; its first is the compiler's."""
         began = time.perf_counter()
         fixed = (negative_bound, self.objective.context, method, whole_number(turns))
-        state, seen = run(fixed, state)
+        state, seen = self.program(fixed, state)
         done = int(seen.evaluations)  # waits
         seconds = time.perf_counter() - began
         if not self.n_evaluations:
@@ -113,10 +125,16 @@ class Run:
         return self.advance(self.begin(x, 0.0), method, turns)[0]
 
 
+def program_for(n_rows: int) -> Any:
+    """The compiled descent for so many rows."""
+    quick = jax.default_backend() == "gpu" and n_rows < MANY_ROWS
+    return run_untuned if quick else run
+
+
 def prepare(model: Model, outputs: tuple[Outputs, ...]) -> None:
     """Compile what optimises a model of this form."""
     objective = Objective(model, outputs)
     start = Run(objective, (), 1.0)
     method = method_of(False, objective.mask(), 1, -1.0)
     fixed = (negative_bound, objective.context, method, whole_number(1))
-    compile_for(run, fixed, start.begin(start.position, 0.0))
+    compile_for(start.program, fixed, start.begin(start.position, 0.0))
