@@ -46,7 +46,7 @@ def _saved(path: Path, number: int) -> bytes:
         }
         checkpoint.write(begun, number % 2, Place(1, False, 20, 3.0, 2.5), run)
     if number % 2:
-        checkpoint.go_on_with(1, [0], [0], {0: -3.5})
+        checkpoint.go_on_with(1, [0], [0], {0: -3.5}, {0: rng.random((2, 3))})
     return path.read_bytes()
 
 
@@ -55,6 +55,7 @@ def _compared(state: Any, raw: bytes) -> Result:
     held = json.loads(header_of(raw)["state"])
     tensors = tensors_of(raw)
     read = {f"{start}.{name}": v for start, run in state.runs.items() for name, v in run.items()}
+    read |= {f"relevance.{start}": value for start, value in state.relevance.items()}
     same = {name: value.tobytes() for name, value in read.items()} == {
         name: value.tobytes() for name, value in tensors.items()
     }
@@ -62,7 +63,7 @@ def _compared(state: Any, raw: bytes) -> Result:
     parts = {**vars(state), "place": place}
     for name in ("bounds", "done"):
         parts[name] = [list(pair) for pair in parts[name].items()]
-    del parts["runs"]
+    del parts["runs"], parts["relevance"]
     same = same and json.dumps(parts, sort_keys=True) == json.dumps(held, sort_keys=True)
     return Result("read as it is" if same else "wrong", "" if same else f"{parts} for {held}")
 

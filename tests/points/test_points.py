@@ -388,7 +388,7 @@ class TestViews:
     def test_missing_values_of_new_samples_are_marginalised_exactly(self, rng):
         _, views = toy_x1(1, 60)
         views["a"] = np.hstack([views["a"], rng.normal(size=(60, 2))])
-        model = GPLVMCCA(1, search=Search(tol=1e-4), random_state=0).fit(views)
+        model = GPLVMCCA(1, psi_prior=0.01, search=Search(tol=1e-4), random_state=0).fit(views)
         row = views["a"][:1].copy()
         row[0, 2] = np.nan
         x = model.transform({"a": row})
