@@ -54,7 +54,7 @@ def test_what_is_compiled_ahead_is_not_compiled_again_and_changes_nothing(monkey
 
     with pytest.warns(ConvergenceWarning):
         ahead = fitted(True)
-    for name in ("jit(run)", "jit(condition)"):
+    for name in ("jit(_run)", "jit(condition)"):
         assert [main for other, main in compiled if other == name] == [False]
     with pytest.warns(ConvergenceWarning):
         plain = fitted(False)
