@@ -43,10 +43,10 @@ class RunFolder:
         """How to draw the views, as the run was told."""
         return RunOptions.read(self.options).shapes
 
-    def known_labels(self, samples: list[Any]) -> pd.DataFrame | None:
-        """What the run was told of its training samples, to colour them by."""
-        path = self.tables / LABELS
-        if not path.exists():
+    def known_labels(self, model: Any) -> pd.DataFrame | None:
+        """What the run was told of the model's training samples, to colour them by."""
+        path, samples = self.tables / LABELS, getattr(model, "samples_", None)
+        if samples is None or not path.exists():
             return None
         table = pd.read_csv(path, index_col=0).apply(dated)
         if len(table) != len(samples):

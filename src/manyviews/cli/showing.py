@@ -107,7 +107,7 @@ def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool
     if run.labels:
         metadata = read_column(run.labels, run.reading(), "labels")
     elif folder is not None:
-        metadata = folder.known_labels(model.samples_)
+        metadata = folder.known_labels(model)
     shapes = {**({} if folder is None else folder.known_shapes()), **run.shapes}
     assessments = write_report(
         model, out, title=run.title, held_out=held_out, metadata=metadata, shapes=shapes,
@@ -130,8 +130,8 @@ def compare_models(
     models = dict(zip(names, map(load, files), strict=True))
     folders = [folder for folder in map(RunFolder.of, files) if folder is not None]
     inner = [getattr(model, "model_", model) for model in models.values()]
-    metadata = folders[0].known_labels(inner[0].samples_) if folders else None
-    if metadata is not None and not set(inner[1].samples_) <= set(metadata.index):
+    metadata = folders[0].known_labels(inner[0]) if folders else None
+    if metadata is not None and not set(getattr(inner[1], "samples_", ())) <= set(metadata.index):
         metadata = None
     write_comparison(models, out, title=title, metadata=metadata)
     say(f"report  {out}  (open it in a browser)", quiet)
@@ -157,7 +157,7 @@ def explore_model(
     if folder is not None:
         shapes = {**folder.known_shapes(), **shapes}
         if labels is None:
-            known = folder.known_labels(getattr(model, "model_", model).samples_)
+            known = folder.known_labels(getattr(model, "model_", model))
             colours = None if known is None else known.iloc[:, 0]
     serve(model, host, port, browser, shapes or None, colours)
 
