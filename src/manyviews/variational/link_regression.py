@@ -10,7 +10,7 @@ from .widths import memory
 
 PENALTIES = (*np.logspace(-4, 4, 17).tolist(), np.inf)  # relative to the power of the features
 
-Members = list[Int[np.ndarray, " n"]]
+Members = list[Int[np.ndarray, " _"]]
 """The rows of every group."""
 
 
