@@ -4,9 +4,9 @@ from scipy.spatial.distance import cdist
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
-from manyviews.variational.link_blend import LinkBlend, row_errors, trust
+from manyviews.variational.link_blend import LinkBlend, trust
 from manyviews.variational.link_features import LinkFeatures
-from manyviews.variational.link_regression import LeftOut, LinkRegression
+from manyviews.variational.link_regression import LinkRegression, row_errors
 
 
 def centred(table):
@@ -26,7 +26,7 @@ def parts(inputs, y, m, seen):
     for features in LinkFeatures.candidates(inputs):
         regression = LinkRegression(features, inputs)
         found.append((regression, regression.best(y, m, seen)))
-    best = min(found[1:], key=lambda pair: row_errors(pair[1], seen).mean())
+    best = min(found[1:], key=lambda pair: pair[1].error)
     return found[0], best
 
 
@@ -66,7 +66,7 @@ def test_few_rows_with_large_errors_do_not_decide(rng):
     straight[:2], curved[:2] = 5.0, 4.0
     curved[2:] *= 1.3
     seen = np.ones((50, 1), bool)
-    sizes = [row_errors(LeftOut(0.0, 1.0, 0.0, e), seen) for e in (straight, curved)]
+    sizes = [row_errors(errors, 0.0, seen) for errors in (straight, curved)]
     assert np.mean(curved**2) < 0.8 * np.mean(straight**2)
     assert trust(sizes[0] - sizes[1]) < 0.5
 
@@ -83,13 +83,12 @@ def test_trust_is_half_the_standard_errors():
 def test_groups_count_once(rng):
     errors, seen = rng.normal(size=(30, 2)), rng.random((30, 2)) < 0.8
     seen[0] = False
-    found = LeftOut(0.0, 1.0, 0.5, errors)
     together = [np.arange(10), np.arange(10, 30)]
-    sizes = row_errors(found, seen, together)
+    sizes = row_errors(errors, 0.5, seen, together)
     known = [errors[rows][seen[rows]] for rows in together]
     expected = [np.sqrt(np.mean(e**2) * (1 + 10 * 0.5 / 2)) for e in known]
     np.testing.assert_allclose(sizes, expected)
-    assert len(row_errors(found, seen)) == int(seen.any(axis=1).sum())
+    assert len(row_errors(errors, 0.5, seen)) == int(seen.any(axis=1).sum())
 
 
 def test_shares_are_averaged(rng):

@@ -7,7 +7,6 @@ from jaxtyping import Bool, Float
 
 from .link_features import LinkFeatures
 from .link_regression import LeftOut, LinkRegression, Members
-from .widths import memory
 
 FULL_TRUST = 2.0  # standard errors
 
@@ -15,12 +14,11 @@ FULL_TRUST = 2.0  # standard errors
 class LinkBlend(NamedTuple):
     """y - s m ≈ (1 - ω) w_0·φ_0(a) + ω w_1·φ_1(a), φ_0 straight and φ_1 curved features.
 
-    Each regression has the penalty, and a share, of its smallest squared leave-one-out errors, and
-    s is the average of the two. The curves, of the lengthscale with the smallest rows of errors on
-    average, have the weight ω = t/2, at most one and at least zero, where t is the mean over rows
-    of what they take off the root mean squared error of a row, in its standard errors. Squares
-    would let the few rows with the largest errors decide, and which regression does better in these
-    is chance: in spectra, an odd sample or two. Where groups are left out whole, t is over groups.
+    The penalty and the share of each regression, and the lengthscale of the curves, are those of
+    the smallest leave-one-out errors, by the mean over rows of a row's root mean square, and s is
+    the average of the two shares. The curves have the weight ω = t/2, at most one and at least
+    zero, where t is what they take off that mean, in standard errors over rows; or over groups,
+    where these are left out whole. With few rows, curves that look better are often worse.
 
     Attributes
     ----------
@@ -57,15 +55,14 @@ class LinkBlend(NamedTuple):
         """Regress centred values on the features of inputs, beside centred latent answers."""
         candidates = [LinkRegression(each, inputs) for each in LinkFeatures.candidates(inputs)]
         found = [each.best(y, m, seen, together) for each in candidates]
-        sizes = [row_errors(each, seen, together) for each in found]
-        best = min(range(len(found)), key=lambda place: float(sizes[place].mean()))
+        best = min(range(len(found)), key=lambda place: found[place].error)
         straight = _coefficients(candidates[0], found[0], y, m)
         if best == 0:
             return cls(
                 candidates[0].features, 0.0, found[0].share, straight, candidates[0].centre,
                 found[0].errors,
             )  # fmt: skip
-        weight, curved = trust(sizes[0] - sizes[best]), candidates[best]
+        weight, curved = trust(found[0].sizes - found[best].sizes), candidates[best]
         coefficients = weight * _coefficients(curved, found[best], y, m)
         coefficients[: len(straight)] += (1.0 - weight) * straight
         share, errors = (
@@ -81,20 +78,6 @@ def trust(gain: Float[np.ndarray, " n"]) -> float:
     if mean <= 0.0 or mean >= sure:
         return float(mean > 0.0)
     return mean / sure
-
-
-def row_errors(
-    found: LeftOut, seen: Bool[np.ndarray, "N D"], together: Members | None = None
-) -> Float[np.ndarray, " U"]:
-    """Root mean squared errors of rows, or groups of rows, counting what a latent model knew."""
-    squares = np.where(seen, found.errors**2, 0.0).sum(axis=1)
-    counts = seen.sum(axis=1)
-    if together is not None:
-        squares, counts = (
-            np.array([z[rows].sum() for rows in together]) for z in (squares, counts)
-        )
-    known = counts > 0
-    return np.sqrt(memory(found.share, len(counts)) * squares[known] / counts[known])
 
 
 def _coefficients(

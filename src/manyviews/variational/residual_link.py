@@ -43,9 +43,10 @@ class ResidualLink:
     values that the column has in training rows; φ are features of the known Gaussian views' values
     a, straight and curved (`LinkFeatures`). Two ridge regressions of y - s m, one on the straight
     features and one on all, give w and b, the second with the weight ω that its leave-one-out
-    errors call for (`LinkBlend`); the penalty and the share s ∈ [0, 1] of each minimise the squared
-    leave-one-out errors, times 1 + 10 s/N, since kernels and noise of the latent model have known
-    the rows. c_d is the mean square of the errors, times this and 1 + 4/N, and the power
+    errors call for (`LinkBlend`); the penalty of each, and whether it has a share s ∈ (0, 1] of the
+    latent answer, minimise the mean over rows of their root mean squared leave-one-out errors,
+    their squares times 1 + 10 s/N, since kernels and noise of the latent model have known the rows.
+    c_d is the mean square of the errors, times this and 1 + 4/N, and the power
     p ∈ {0, ½, 1} is the one under which they are likeliest. With infinite penalties and s = 1 the
     latent model stands as it is. Where rows come in groups, whole groups are left out in the place
     of rows, and N is the number of groups.
