@@ -10,6 +10,7 @@ from ..options import ARRAY, NONE, Options, check_options, count, instance_of, n
 
 NESTED = "search__"
 NATURAL_STEPS, NATURAL_STEP = 500, 0.03
+MORE_STEPS, TRIAL_STEPS = 250, 100  # after idle dimensions are left out; for doubtful ones
 LONGER = 6  # times as many, if rows come in batches
 POLISH = 40  # iterations over fixed nodes, after these
 MANY_ROWS = 2000  # no iterations over all nodes of more rows
@@ -21,12 +22,14 @@ class Stage:
 
     Attributes
     ----------
-    method : {"lbfgs", "adam", "natural"}
+    method : {"lbfgs", "adam", "natural", "leave_out"}
         The optimiser: quasi-Newton; stochastic steps that leave poor optima; or, for models with
         views that are not Gaussian, natural-gradient steps for q(U) and Adam for all else, from
-        batches of rows and fresh draws of x.
+        batches of rows and fresh draws of x. With "leave_out", such a model loses dimensions, and
+        uses of dimensions by views, that the bound is no lower without.
     iterations : int
-        The most iterations this stage may take.
+        The most iterations this stage may take; with "leave_out", natural steps after which a
+        doubtful dimension is judged.
     hold : tuple of str
         Parameters (names or patterns) that stay at their values during the stage.
     step_size : float
@@ -39,7 +42,7 @@ class Stage:
         With "natural", rows of a batch.
     """
 
-    method: Literal["lbfgs", "adam", "natural"]
+    method: Literal["lbfgs", "adam", "natural", "leave_out"]
     iterations: int
     hold: tuple[str, ...] = ()
     step_size: float = 0.05
@@ -66,13 +69,24 @@ def stages_of_kinds(max_iter: int, n_rows: int) -> tuple[Stage, ...]:
     """Natural gradients from fresh draws of x, then L-BFGS on the bound over fixed ones.
 
     Draws are cheap and wander; the smooth bound over many nodes of x is dear, and its optimum is
-    near by then. Of very many rows only batches are taken.
+    near by then. Of very many rows only batches are taken. Dimensions of no use are left out on
+    the way, and once more before the end.
     """
+
+    def natural(steps: int) -> Stage:
+        return Stage("natural", steps, step_size=NATURAL_STEP)
+
+    def leave_out(trial: int) -> Stage:
+        return Stage("leave_out", trial, step_size=NATURAL_STEP)
+
+    trial = min(TRIAL_STEPS, max_iter)
     if n_rows > MANY_ROWS:
         steps = min(LONGER * NATURAL_STEPS, 3 * max_iter)
-        return (Stage("natural", steps, step_size=NATURAL_STEP),)
-    steps, polish = min(NATURAL_STEPS, 2 * max_iter), min(POLISH, max_iter)
-    return (Stage("natural", steps, step_size=NATURAL_STEP), Stage("lbfgs", polish))
+        more = min(LONGER * MORE_STEPS, max_iter)
+        return (natural(steps), leave_out(trial), natural(more))
+    steps, more = min(NATURAL_STEPS, 2 * max_iter), min(MORE_STEPS, max_iter)
+    polish = Stage("lbfgs", min(POLISH, max_iter))
+    return (natural(steps), leave_out(0), natural(more), leave_out(trial), polish)
 
 
 @dataclass(frozen=True)

@@ -231,16 +231,14 @@ def learn_links(
         if there.sum() < LEAST_ROWS:
             continue
         parts = np.concatenate(inputs)[there], Y[there]
+        own = None if groups is None else groups[order[there]]
         if isinstance(posterior, StochasticPosterior):
             links[view] = KindLink.fit(
                 *parts, None if given is None else given[there], mean[there], variance[there],
-                posterior.likelihood,
+                posterior.likelihood, own,
             )  # fmt: skip
         else:
-            links[view] = ResidualLink.fit(
-                *parts, mean[there], variance[there],
-                None if groups is None else groups[order[there]],
-            )  # fmt: skip
+            links[view] = ResidualLink.fit(*parts, mean[there], variance[there], own)
     return links
 
 
