@@ -23,6 +23,7 @@ NAMES = (
     "uncertain",
     "points",
     "laptop",
+    "processes",
     "gpu",
     "scale",
 )

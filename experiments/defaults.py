@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from manyviews import MRD
+from manyviews import MRD, Search
 from manyviews.stacking import Asked
 
 from .setting import Setting
@@ -38,6 +38,9 @@ VARIANTS: dict[str, Any] = {
     "canonical start": MRD(init="canonical", **QUIET),
     "power by correlations": MRD(evidence_power="auto", **QUIET),
     "conditional private": Asked(MRD(**QUIET), {"private": "conditional"}),
+    "tolerance 1e-5": MRD(search=Search(tol=1e-5), **QUIET),
+    "tolerance 1e-3": MRD(search=Search(tol=1e-3), **QUIET),
+    "one start": MRD(search=Search(n_restarts=1), **QUIET),
     "no link": MRD(residual_link=False, **QUIET),
     "no link, conditional private": Asked(
         MRD(residual_link=False, **QUIET), {"private": "conditional"}

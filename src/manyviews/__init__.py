@@ -4,7 +4,9 @@ Everything is imported when it is first asked for, so that a command that needs 
 at once.
 """
 
+import gc
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,11 +71,22 @@ def __getattr__(name: str) -> Any:
 
         return version("manyviews")
     if name in ROOMS:
-        return import_module(f".{name}", __name__)
+        return _imported(name)
     for home, names in HOMES.items():
         if name in names:
-            return getattr(import_module(f".{home}", __name__), name)
+            return getattr(_imported(home), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _imported(room: str) -> ModuleType:
+    """A room of the library; the garbage collector, which would look at all of JAX, has a rest."""
+    resting = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(f".{room}", __name__)
+    finally:
+        if resting:
+            gc.enable()
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,6 @@
 """Tables that are read block by block."""
 
+import os
 import threading
 
 import numpy as np
@@ -104,6 +105,36 @@ def test_a_file_that_shrinks_while_it_is_read_is_named():
     assert blocks.read(0, 5).shape == (5, 2)
     with pytest.raises(DataError, match="has changed since"):
         blocks.read(5, 10)
+
+
+@pytest.mark.parametrize("raw", [False, True])
+def test_a_memory_map_whose_file_is_cut_is_named_and_does_not_end_the_process(tmp_path, raw):
+    path = tmp_path / "t.npy"
+    if raw:
+        rng = np.random.default_rng(0)
+        np.memmap(path, float, "w+", offset=4160, shape=(5000, 20))[:] = rng.normal(size=(5000, 20))
+        source = np.memmap(path, float, "r", offset=4160, shape=(5000, 20))[100:]
+    else:
+        np.save(path, np.zeros((5000, 20)))
+        source = path
+    blocks = as_blocks("rna", source)
+    assert blocks.read(4000, 4100).shape == (100, 20)
+    os.truncate(path, 9000)
+    with pytest.raises(DataError, match=r"'rna' has 9000 bytes, and had \d+ when it was opened"):
+        blocks.read(4000, 4100)
+
+
+def test_values_that_are_missing_in_a_sparse_matrix_stay_so(table):
+    table[3, 1] = np.nan
+    stored = sparse.csr_matrix(
+        np.where(table > 0, table, 0.0) + np.where(np.isnan(table), table, 0)
+    )
+    found = as_blocks("rna", stored).read(0, 10)
+    assert np.isnan(found[3, 1])
+    assert np.isnan(found).sum() == np.isnan(table[:10]).sum()
+    stored.data[5] = np.inf
+    with pytest.raises(DataError, match="'rna' contains infinity"):
+        as_blocks("rna", stored).read(0, len(table))
 
 
 def test_blocks_come_ahead_in_order_and_errors_come_through():

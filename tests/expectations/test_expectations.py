@@ -24,6 +24,7 @@ from manyviews.expectations import (
     quadrature,
     table,
 )
+from manyviews.expectations.rbf import pairs_in_order
 from manyviews.kernels import (
     RBF,
     Bias,
@@ -267,6 +268,19 @@ def test_the_sum_in_blocks_equals_the_sum_in_one_piece(n_rows, monkeypatch, rng)
     np.testing.assert_allclose(values[0], values[1], rtol=1e-12)
     for found, expected in zip(*gradients, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-12)
+
+
+def test_pairs_in_order_are_the_pairs_and_their_gradient_is_the_same(rng):
+    Z, G = jnp.asarray(rng.standard_normal((7, 3))), rng.standard_normal((2, 28, 3))
+    first, second = np.triu_indices(7)
+
+    def weighted(Z, pairs):
+        return sum(jnp.sum(g * part) for g, part in zip(G, pairs(Z), strict=True))
+
+    plain = jax.value_and_grad(weighted)(Z, lambda Z: (Z[first], Z[second]))
+    ordered = jax.value_and_grad(weighted)(Z, lambda Z: pairs_in_order(Z, first, second))
+    for a, b in zip(plain, ordered, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-13)
 
 
 def test_psi2_in_blocks_equals_psi2_in_one_piece(monkeypatch, rng):

@@ -192,6 +192,11 @@ def test_levels_never_seen_in_training_are_refused(kind):
 def test_trials_and_events_are_checked():
     with pytest.raises(DataError, match="needs trials"):
         Binomial("reads").check_trials(np.ones((1, 1)), np.zeros((1, 1)), "meth")
+    with pytest.raises(DataError, match=r"whole numbers.*holds 2\.5"):
+        Binomial("reads").check_trials(np.ones((1, 1)), np.full((1, 1), 2.5), "meth")
+    names = {"columns": ["a"], "rows": ["ann", "bob"]}
+    with pytest.raises(DataError, match=r"row 'bob'.*holds 7.*more than its trials"):
+        Binomial("reads").check_trials(np.full((2, 1), 7.0), np.array([[7.0], [6.0]]), "m", **names)
     with pytest.raises(DataError, match="event"):
         Censored(events="died").check_events(np.ones((1, 1)), np.full((1, 1), np.nan), "time")
     with pytest.raises(DataError, match="total of zero"):

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 N, Q, H = 5, 2, 2
 TWO_VIEWS, ONE_TABLE = ((1, 2), False), ((3,), True)  # widths, and noise of one variance or full
 SLOTS = N + H + 1  # room for all
-CHAIN, PRIOR_DRAWS, BATCHES = 100_000, 60_000, 25
+STEPS, PRIOR_DRAWS, CHAINS = 100_000, 60_000, 25
 LEAST = 2.0  # of β - m + 1
 
 
@@ -120,27 +120,36 @@ def z_scores(setting=TWO_VIEWS, seed=0):
         state, _, trace = gibbs.sweep(key, state, Y, None, prior, gibbs.SweepOptions(H, 0.8))
         return state, trace.overflow
 
-    return differences(lambda key: draw_prior(key, prior), sweep, seed, CHAIN, PRIOR_DRAWS)
+    return differences(lambda key: draw_prior(key, prior), sweep, seed, STEPS, PRIOR_DRAWS)
 
 
 def differences(draw, step, seed, n_steps, n_draws):
-    """Differences of the means in standard errors, those of the chain by batch means."""
+    """Differences of the means in standard errors.
 
-    def successive(carry, key):
-        step_key, data_key = split(key)
-        state, no_room = step(step_key, *carry)
-        Y = draw_data(data_key, state)
-        return (state, Y), (features(state, Y), no_room)
+    The chain is many short ones, each from a draw of its own of the prior and its data: that is
+    where they stay if all is right, and their means are independent however slowly they mix.
+    """
 
-    keys = split(as_seed(seed), 3)
+    def chain(keys):
+        def successive(carry, key):
+            step_key, data_key = split(key)
+            state, no_room = step(step_key, *carry)
+            Y = draw_data(data_key, state)
+            return (state, Y), (features(state, Y), no_room)
+
+        seen, no_room = jax.lax.scan(successive, draw(keys[0]), keys[1:])[1]
+        return seen.mean(axis=0), no_room.any()
+
+    keys = split(as_seed(seed), 2)
     exact = np.asarray(jax.jit(lambda k: jax.lax.map(lambda key: features(*draw(key)), k))(
         split(keys[0], n_draws)))  # fmt: skip
-    run = jax.jit(lambda start, ks: jax.lax.scan(successive, start, ks)[1])
-    chain, no_room = run(draw(keys[1]), split(keys[2], n_steps))
+    length = n_steps // CHAINS + 1
+    own_keys = split(keys[1], CHAINS * length).reshape(CHAINS, length)
+    means, no_room = jax.jit(lambda k: jax.lax.map(chain, k))(own_keys)
     assert not no_room.any()
-    batches = np.asarray(chain).reshape(BATCHES, -1, chain.shape[1]).mean(axis=1)
-    error = np.sqrt(batches.var(axis=0, ddof=1) / BATCHES + exact.var(axis=0) / n_draws)
-    return (batches.mean(axis=0) - exact.mean(axis=0)) / error
+    means = np.asarray(means)
+    error = np.sqrt(means.var(axis=0, ddof=1) / CHAINS + exact.var(axis=0) / n_draws)
+    return (means.mean(axis=0) - exact.mean(axis=0)) / error
 
 
 @pytest.mark.long

@@ -8,7 +8,13 @@ import pytest
 from manyviews import MRD, Search
 from manyviews.expectations import Gaussian
 from manyviews.fitted import Positions
-from manyviews.likelihoods import Bernoulli, Categorical, NegativeBinomial, Poisson
+from manyviews.likelihoods import (
+    Bernoulli,
+    Categorical,
+    NegativeBinomial,
+    Poisson,
+    predictive_log_density,
+)
 from manyviews.mappings.correction import Correction
 from manyviews.variational.kind_link import KindLink, averaging_weights
 from manyviews.variational.taught import Linked
@@ -141,6 +147,31 @@ def test_parameters_of_the_likelihood_are_learnt_anew(rng):
     kind = NegativeBinomial(size=np.array([0.5])).relative_to(y)  # as if there were no inputs
     link = link_of(kind, y, inputs, np.full((400, 1, 1), 1.5))
     np.testing.assert_allclose(link.likelihood().size.value, 5.0, rtol=0.4)
+
+
+def test_what_tells_groups_apart_says_nothing_of_others():
+    """Rows of a group have inputs and rates in common, which have nothing to do with each other."""
+    rng, codes = np.random.default_rng(0), np.repeat(np.arange(24), 15)
+    inputs = rng.normal(size=(24, 8))[codes] + 0.01 * rng.normal(size=(360, 8))
+    rate = np.exp(1.0 + rng.normal(size=(24, 3)))[codes]
+    y = rng.poisson(rate).astype(float)
+    mean, variance = np.full((360, 3, 1), 1.0), np.full((360, 3, 1), 0.01)
+    old, new = codes < 12, codes >= 12
+    kind = NegativeBinomial(size=np.full(3, 2.0)).relative_to(y[old])
+    known = inputs[old], y[old], None, mean[old], variance[old], kind
+
+    def density(link):
+        correction = link.correction(inputs[new])
+        f, spread = correction(jnp.asarray(mean[new]), jnp.asarray(variance[new]))
+        own = link.likelihood()
+        found = predictive_log_density(own, jnp.asarray(y[new]), f[None], spread[None])
+        return float(found.mean())
+
+    alone, together = KindLink.fit(*known), KindLink.fit(*known, codes[old])
+    assert len(together.members[0].density) == 12
+    assert min(member.penalty for member in together.members) > 100.0
+    assert max(member.penalty for member in alone.members) < 1.0
+    assert density(together) > density(alone) + 0.05
 
 
 def test_levels_stay_what_they_are(rng):

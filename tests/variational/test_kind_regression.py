@@ -55,6 +55,44 @@ def test_answers_without_a_row_are_those_of_a_regression_that_lacks_it(name):
     assert np.abs(found - exact)[seen].mean() < 0.1 * naive + 0.01
 
 
+GROUPS = [np.arange(first, min(first + 7, N)) for first in range(0, N, 7)]  # the last is shorter
+
+
+def grouped(problem, groups):
+    longest = max(map(len, groups))
+    table = [np.pad(rows, (0, longest - len(rows)), constant_values=-1) for rows in groups]
+    return problem._replace(together=jnp.asarray(table))
+
+
+@pytest.mark.parametrize("name", ["gaussian", "ordinal", "poisson", "categorical", "hurdle"])
+def test_answers_without_a_group_are_those_of_a_regression_that_lacks_it(name):
+    case = CASES[name]
+    problem = problem_of(case)
+    whole = solved(grouped(problem, GROUPS), case.likelihood)
+    alone = solved(problem, case.likelihood)
+    found, exact, rows_alone = [], [], []
+    for rows in GROUPS[::4]:
+        lacking = problem._replace(mask=problem.mask.at[rows].set(0.0))
+        exact.append(solved(lacking, case.likelihood).density[rows])
+        found.append(whole.density[rows])
+        rows_alone.append(alone.density[rows])
+    found, exact, rows_alone = map(np.concatenate, (found, exact, rows_alone))
+    seen = np.asarray(problem.mask)[np.concatenate(GROUPS[::4])] > 0
+    error = np.abs(found - exact)[seen].mean()
+    assert error < 0.1 * np.abs(exact - exact.mean())[seen].mean() + 0.01
+    assert error < 0.7 * np.abs(rows_alone - exact)[seen].mean()
+
+
+@pytest.mark.parametrize("name", ["bernoulli", "categorical"])
+def test_groups_of_one_row_are_rows(name):
+    case = CASES[name]
+    problem = problem_of(case)
+    groups = [np.array([row]) for row in np.random.default_rng(0).permutation(N)]
+    found = solved(grouped(problem, groups), case.likelihood)
+    expected = solved(problem, case.likelihood)
+    np.testing.assert_allclose(found.density, expected.density, rtol=1e-6, atol=1e-8)
+
+
 def test_for_gaussian_noise_they_are_exact():
     case = CASES["gaussian"]
     problem = problem_of(case)

@@ -7,7 +7,8 @@ from scipy import stats
 
 import manyviews
 from manyviews import MRD, Search
-from manyviews.errors import DataError, KindWarning, OptionError
+from manyviews.errors import ConvergenceWarning, DataError, KindWarning, OptionError
+from manyviews.inference.leaving_out import LeavingOut
 from manyviews.likelihoods import Binomial, Censored, NegativeBinomial, Poisson
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit reached max_iter")
@@ -153,6 +154,26 @@ def test_trials_and_events_come_among_the_views(rng):
         MRD(likelihood={"hits": Binomial("coverage")}).fit({"hits": data["hits"]})
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "message"),
+    [
+        (Poisson("beside"), 0.0, r"row 4, column 1 holds 0.*above zero"),
+        (Poisson("beside"), np.nan, r"row 4, column 1 holds nan.*wherever there is a count"),
+        (Poisson("beside"), np.inf, r"row 4, column 1 holds inf.*finite"),
+        (Binomial("beside"), np.inf, r"row 4, column 1 holds inf.*finite"),
+        (Binomial("beside"), 2.0, r"row 4, column 1 holds 3.*more than its trials"),
+        (Binomial("beside"), 9.5, r"row 4, column 1 holds 9.5.*how many trials"),
+        (Censored(events="beside"), np.nan, r"row 4, column 1 holds nan.*table of events"),
+    ],
+)
+def test_wrong_tables_beside_a_view_are_named(kind, value, message):
+    table, beside = np.full((9, 2), 3.0), np.full((9, 2), 1.0)
+    beside[:] = 1.0 if isinstance(kind, Censored) else 12.0
+    beside[4, 1] = value
+    with pytest.raises(DataError, match=rf"(?s)'a'.*{message}"):
+        MRD(1, likelihood={"a": kind}).fit({"a": table, "beside": beside})
+
+
 def test_a_view_told_to_be_gaussian_that_is_not_raises_a_warning(rng):
     counts = rng.poisson(np.exp(rng.normal(2, 1, size=(20, 3)))).astype(float)
     with pytest.warns(KindWarning, match=r"'X'.*whole numbers.*negative_binomial"):
@@ -187,6 +208,38 @@ def test_counts_over_time(rng):
     assert np.all(ahead > 0)
     latent = model.transform(counts[:5], times=t[:5] + 0.05)
     assert latent.shape == (5, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_fit_that_was_cut_goes_on_from_its_checkpoint(place, tmp_path, monkeypatch, rng):
+    """Between stages, and while dimensions are left out."""
+    views = {"rna": rng.poisson(4.0, size=(30, 4)).astype(float)}
+    file = tmp_path / "fit.ckpt"
+
+    def fit(**how):
+        search = Search(n_restarts=1, max_iter=5, **how)
+        model = MRD(2, 4, likelihood="poisson", search=search, random_state=0, signal_check="off")
+        return model.fit(views)
+
+    whole, plain, calls = fit(), LeavingOut.__call__, []
+
+    def cut(self, model):
+        calls.append(self)
+        if len(calls) == place + 1:
+            raise KeyboardInterrupt
+        return plain(self, model)
+
+    monkeypatch.setattr(LeavingOut, "__call__", cut)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        part = fit(checkpoint=file)
+    assert part.fit_info_.interrupted
+    assert file.exists()
+    again = fit(checkpoint=file)
+    assert len(calls) == 3  # two stages, one of them begun twice
+    assert not file.exists()
+    np.testing.assert_array_equal(again.latent_mean_, whole.latent_mean_)
+    assert again.lower_bound_ == whole.lower_bound_
 
 
 @pytest.mark.long

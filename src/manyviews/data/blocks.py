@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from mmap import ALLOCATIONGRANULARITY
 from pathlib import Path
 from queue import Queue
 from threading import Event, Thread
@@ -49,6 +50,7 @@ class SlicedBlocks:
         self.columns = list(range(self.shape[1])) if columns is None else list(columns)
 
     def read(self, first: int, last: int) -> Float[np.ndarray, "n D"]:
+        refuse_shrunk(self.source, self.name)
         try:
             part = self.source[first:last]
             part = part.toarray() if hasattr(part, "toarray") else part
@@ -106,6 +108,19 @@ def as_blocks(name: str, source: Any) -> Blocks:
     if path.suffix == ".h5ad":
         return as_blocks(name, needed("anndata", "mudata").read_h5ad(path, backed="r"))
     raise OptionError(f"{path} is of an unknown kind; views that stay on disk are {KNOWN}")
+
+
+def refuse_shrunk(source: Any, name: str) -> None:
+    """Refuse a memory map whose file has become too short, which would end the process."""
+    mapped = getattr(source, "_mmap", None)
+    if not isinstance(source, np.memmap) or mapped is None:
+        return
+    end = source.offset - source.offset % ALLOCATIONGRANULARITY + len(mapped)
+    if mapped.size() < end:
+        raise DataError(
+            f"the file of view {name!r} has {mapped.size()} bytes, and had {end} when it was "
+            "opened: it was cut or is being written; open it again when it is whole"
+        )
 
 
 def whole(

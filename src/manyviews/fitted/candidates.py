@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.cluster.hierarchy import cut_tree, linkage
 from scipy.special import softmax
 from sklearn.neighbors import NearestNeighbors
 
@@ -165,6 +164,8 @@ def _grouped(
     if n_groups == len(outputs):
         labels = np.arange(n_groups)
     else:
+        from scipy.cluster.hierarchy import cut_tree, linkage
+
         labels = cut_tree(linkage(outputs, "ward"), n_clusters=n_groups)[:, 0]
     totals = np.bincount(labels, weights, minlength=n_groups)
     rank = np.empty(n_groups, int)

@@ -27,6 +27,7 @@ from .run import prepare
 from .search import Search, Stage
 
 EXPECTATION_TOLERANCE = 0.02
+TOLERANCE = 1e-5  # nats per observed value
 OPTIMISING, CONDITIONING = "optimising", "conditioning"  # programs that are compiled ahead
 
 
@@ -39,11 +40,13 @@ class Plan:
     search : Search
     plans : tuple of tuples of Stage
         What the restarts go through, in turn.
+    tolerance : float
     n_restarts, seed, verbose : int
     """
 
     search: Search
     plans: tuple[tuple[Stage, ...], ...]
+    tolerance: float
     n_restarts: int
     seed: int
     verbose: int = 0
@@ -59,12 +62,14 @@ def plan_fit(
     random_state: Any,
     verbose: int = 0,
     n_restarts: int = 1,
+    tolerance: float = TOLERANCE,
 ) -> Plan:
-    """A search as an estimator has it, with a model's own plans and restarts where it is silent."""
+    """A search as an estimator has it, with the model's own answers where it is silent."""
     search = search or Search()
     return Plan(
         search,
         default(search) if search.stages is None else (tuple(search.stages),),
+        search.tol_or(tolerance),
         int(search.n_restarts or n_restarts),
         int(check_random_state(random_state).randint(2**31 - 1)),
         int(verbose),
@@ -129,7 +134,7 @@ def fit_model(
             outputs,
             plan.stages,
             n_restarts=plan.n_restarts,
-            tolerance=float(plan.search.tol),
+            tolerance=plan.tolerance,
             progress=bar,
             checkpoint=checkpoint,
         )

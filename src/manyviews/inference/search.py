@@ -10,6 +10,7 @@ from ..options import ARRAY, NONE, Options, check_options, count, instance_of, n
 
 NESTED = "search__"
 NATURAL_STEPS, NATURAL_STEP = 500, 0.03
+MORE_STEPS, TRIAL_STEPS = 250, 100  # after idle dimensions are left out; for doubtful ones
 LONGER = 6  # times as many, if rows come in batches
 POLISH = 40  # iterations over fixed nodes, after these
 MANY_ROWS = 2000  # no iterations over all nodes of more rows
@@ -21,12 +22,14 @@ class Stage:
 
     Attributes
     ----------
-    method : {"lbfgs", "adam", "natural"}
+    method : {"lbfgs", "adam", "natural", "leave_out"}
         The optimiser: quasi-Newton; stochastic steps that leave poor optima; or, for models with
         views that are not Gaussian, natural-gradient steps for q(U) and Adam for all else, from
-        batches of rows and fresh draws of x.
+        batches of rows and fresh draws of x. With "leave_out", such a model loses dimensions, and
+        uses of dimensions by views, that the bound is no lower without.
     iterations : int
-        The most iterations this stage may take.
+        The most iterations this stage may take; with "leave_out", natural steps after which a
+        doubtful dimension is judged.
     hold : tuple of str
         Parameters (names or patterns) that stay at their values during the stage.
     step_size : float
@@ -39,7 +42,7 @@ class Stage:
         With "natural", rows of a batch.
     """
 
-    method: Literal["lbfgs", "adam", "natural"]
+    method: Literal["lbfgs", "adam", "natural", "leave_out"]
     iterations: int
     hold: tuple[str, ...] = ()
     step_size: float = 0.05
@@ -66,13 +69,24 @@ def stages_of_kinds(max_iter: int, n_rows: int) -> tuple[Stage, ...]:
     """Natural gradients from fresh draws of x, then L-BFGS on the bound over fixed ones.
 
     Draws are cheap and wander; the smooth bound over many nodes of x is dear, and its optimum is
-    near by then. Of very many rows only batches are taken.
+    near by then. Of very many rows only batches are taken. Dimensions of no use are left out on
+    the way, and once more before the end.
     """
+
+    def natural(steps: int) -> Stage:
+        return Stage("natural", steps, step_size=NATURAL_STEP)
+
+    def leave_out(trial: int) -> Stage:
+        return Stage("leave_out", trial, step_size=NATURAL_STEP)
+
+    trial = min(TRIAL_STEPS, max_iter)
     if n_rows > MANY_ROWS:
         steps = min(LONGER * NATURAL_STEPS, 3 * max_iter)
-        return (Stage("natural", steps, step_size=NATURAL_STEP),)
-    steps, polish = min(NATURAL_STEPS, 2 * max_iter), min(POLISH, max_iter)
-    return (Stage("natural", steps, step_size=NATURAL_STEP), Stage("lbfgs", polish))
+        more = min(LONGER * MORE_STEPS, max_iter)
+        return (natural(steps), leave_out(trial), natural(more))
+    steps, more = min(NATURAL_STEPS, 2 * max_iter), min(MORE_STEPS, max_iter)
+    polish = Stage("lbfgs", min(POLISH, max_iter))
+    return (natural(steps), leave_out(0), natural(more), leave_out(trial), polish)
 
 
 @dataclass(frozen=True)
@@ -91,8 +105,9 @@ class Search:
         Default: three for `MRD`, one for other models.
     max_iter : int, default=1000
         Most iterations of the last optimisation stage.
-    tol : float, default=1e-5
+    tol : float, optional
         Converged when 30 iterations gain less than this many nats per observed value.
+        Default: 1e-4 for an `MRD` of Gaussian views, 1e-5 for other models.
     stages : sequence of Stage, optional
         Another plan for the optimisation.
     inducing : {"kmeans", "subset"}, default="kmeans"
@@ -119,7 +134,7 @@ class Search:
 
     n_restarts: int | None = None
     max_iter: int = 1000
-    tol: float = 1e-5
+    tol: float | None = None
     stages: Sequence[Stage] | None = None
     inducing: str = "kmeans"
     positive: str = "log"
@@ -131,6 +146,10 @@ class Search:
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The fields by name, as scikit-learn asks for them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def tol_or(self, default: float) -> float:
+        """The tolerance, or a model's own."""
+        return default if self.tol is None else float(self.tol)
 
     def jitter_or(self, default: float) -> float:
         """The jitter asked for, or a mapping's own."""
@@ -176,7 +195,7 @@ def without_fields(estimator: Any, params: dict[str, Any]) -> dict[str, Any]:
 ALLOWED: Options = {
     "n_restarts": (count(), NONE),
     "max_iter": (count(),),
-    "tol": (number(0),),
+    "tol": (number(0), NONE),
     "stages": (ARRAY, NONE),
     "inducing": (one_of("kmeans", "subset"),),
     "positive": (one_of("log", "softplus"),),

@@ -15,6 +15,7 @@ from ..devices import fetched
 from ..errors import FileFormatError
 from .checkpoint import Place
 from .descent import CONVERGED, RUNNING, Descent, method_of
+from .leaving_out import LeavingOut
 from .objective import Context, sampled_negative_bound
 from .run import Run, norm
 from .stochastic import Batches, stretches
@@ -58,6 +59,8 @@ class StageRun:
             return self._on_random_outputs(x)
         if stage.method == "natural":
             return self._from_batches(x)
+        if stage.method == "leave_out":
+            return self._without_idle(x)
         if stage.method == "adam":
             return self._descend(x, True, stage.iterations, stage.step_size).best
         while place.attempt <= RESCUES:
@@ -161,6 +164,19 @@ class StageRun:
             end = run.objective.packed_model(model)
             run.note(run.evaluated(end))
         run.converged = self.index == len(run.stages) - 1  # its steps have become small
+        return end
+
+    def _without_idle(self, x: Any) -> Any:
+        """The simplest model that is as good, which is the best so far then."""
+        run, stage = self.run, self.stage
+        trial = Batches(stage.iterations, stage.n_rows, stage.step_size)
+        seed = 1000 * self.restart + self.index
+        self.write()
+        leave_out = LeavingOut(run.objective.outputs, trial, seed, self.watch.interruption.check)
+        model = leave_out(run.objective.model(x))
+        end = run.objective.packed_model(model)
+        run.best_value = np.inf
+        run.note(run.evaluated(end))
         return end
 
     def _on_random_outputs(self, x: Any) -> Any:

@@ -23,6 +23,7 @@ from ..parameters import split_free
 from .bound import Model
 
 STEPS_AT_ONCE = 50
+ADAM = optax.scale_by_adam()
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,22 @@ class Batches:
     n_draws: int = 4
 
 
+class Pace(NamedTuple):
+    """The numbers of `Batches` that one program serves whatever they are."""
+
+    steps: Float[Array, ""]
+    step_size: Float[Array, ""]
+    rho: Float[Array, ""]
+
+    def rate(self, step: Int[Array, ""]) -> Float[Array, ""]:
+        """Adam's step: along a cosine to zero."""
+        return 0.5 * self.step_size * (1.0 + jnp.cos(jnp.pi * jnp.minimum(step / self.steps, 1.0)))
+
+    def natural(self, step: Int[Array, ""]) -> Float[Array, ""]:
+        """The natural-gradient step."""
+        return self.rho * jnp.clip((step + 1) / jnp.maximum(1.0, self.steps // 10), 0.1, 1.0)
+
+
 class Progress(NamedTuple):
     """Where a fit stands: all that is needed to go on."""
 
@@ -76,18 +93,22 @@ def stretches(
 ) -> Iterator[tuple[Model, Float[np.ndarray, " T"]]]:
     """The same, with a look at the model after every few steps."""
     free, _ = _split(model)
-    progress = Progress(
-        model, _adam(batches).init(free), jax.random.key(seed), jnp.zeros((), jnp.int32)
-    )
+    progress = Progress(model, ADAM.init(free), jax.random.key(seed), jnp.zeros((), jnp.int32))
+    pace = Pace(*map(jnp.asarray, (float(batches.steps), batches.step_size, batches.rho)))
     for begin in range(0, batches.steps, STEPS_AT_ONCE):
         count = min(STEPS_AT_ONCE, batches.steps - begin)
-        progress, values = advance(progress, outputs, batches, count)
+        progress, values = advance(progress, outputs, pace, batches.rows, batches.n_draws, count)
         yield progress.model, np.asarray(values)
 
 
 @eqx.filter_jit
 def advance(
-    progress: Progress, outputs: tuple[Outputs, ...], batches: Batches, count: int
+    progress: Progress,
+    outputs: tuple[Outputs, ...],
+    pace: Pace,
+    n_rows: int,
+    n_draws: int,
+    count: int,
 ) -> tuple[Progress, Float[Array, " T"]]:
     """Go some steps further."""
     arrays, static = eqx.partition(progress, eqx.is_array)
@@ -95,8 +116,8 @@ def advance(
     def one(arrays: Any, _: None) -> tuple[Any, Array]:
         now = eqx.combine(arrays, static)
         key, rows_key, nodes_key = jax.random.split(now.key, 3)
-        batch = draw_batch(rows_key, nodes_key, now.model, outputs, batches)
-        model, state, value = _step(now, batch, batches)
+        batch = draw_batch(rows_key, nodes_key, outputs, n_rows, n_draws)
+        model, state, value = _step(now, batch, pace)
         return eqx.filter(Progress(model, state, key, now.step + 1), eqx.is_array), value
 
     arrays, values = jax.lax.scan(one, arrays, None, count)
@@ -113,13 +134,13 @@ class Batch(NamedTuple):
 def draw_batch(
     rows_key: PRNGKeyArray,
     nodes_key: PRNGKeyArray,
-    model: Model,
     outputs: tuple[Outputs, ...],
-    batches: Batches,
+    most_rows: int,
+    n_draws: int,
 ) -> Batch:
     """Rows without repetition, and x drawn anew for each."""
     n_rows = next(o.values.shape[0] for o in outputs if isinstance(o, Observations))
-    size = min(batches.rows, n_rows)
+    size = min(most_rows, n_rows)
     rows = jnp.arange(n_rows)
     if size < n_rows:
         rows = jax.random.choice(rows_key, n_rows, (size,), replace=False)
@@ -129,7 +150,7 @@ def draw_batch(
             o = o.rows(rows)
             if o.nodes is not None:
                 key = jax.random.fold_in(nodes_key, place)
-                shape = (size, max(1, batches.n_draws // 2), o.nodes.shape[2])
+                shape = (size, max(1, n_draws // 2), o.nodes.shape[2])
                 half = jax.random.normal(key, shape, o.values.dtype)
                 o = o.with_nodes(jnp.concatenate([half, -half], axis=1))
         drawn.append(o)
@@ -165,7 +186,7 @@ def _estimate(model: Model, given: dict[int, Inducing], batch: Batch) -> Float[A
     return total
 
 
-def _step(now: Progress, batch: Batch, batches: Batches) -> tuple[Model, Any, Array]:
+def _step(now: Progress, batch: Batch, pace: Pace) -> tuple[Model, Any, Array]:
     free, fixed = _split(now.model)
     explicit = inducing(now.model)
 
@@ -177,9 +198,11 @@ def _step(now: Progress, batch: Batch, batches: Batches) -> tuple[Model, Any, Ar
     slope = jax.tree_util.tree_map(
         lambda g: jnp.where(fine & jnp.isfinite(g), g, jnp.zeros_like(g)), slope
     )
-    change, state = _adam(batches).update(slope, now.state, free)
+    change, state = ADAM.update(slope, now.state, free)
+    rate = pace.rate(now.step)
+    change = jax.tree_util.tree_map(lambda c: -rate * c, change)
     moved = eqx.combine(optax.apply_updates(free, change), fixed)
-    rho = batches.rho * jnp.clip((now.step + 1) / max(1, batches.steps // 10), 0.1, 1.0)
+    rho = pace.natural(now.step)
     views = list(moved.views)
     for place, at in explicit.items():
         old, new = now.model.views[place], moved.views[place]
@@ -214,7 +237,3 @@ def _split(model: Model) -> tuple[Model, Model]:
             fixed = eqx.tree_at(explicit, fixed, explicit(model), is_leaf=lambda x: x is None)
             free = eqx.tree_at(explicit, free, [None, None], is_leaf=lambda x: x is None)
     return free, fixed
-
-
-def _adam(batches: Batches) -> optax.GradientTransformation:
-    return optax.adam(optax.cosine_decay_schedule(batches.step_size, batches.steps))

@@ -68,11 +68,15 @@ class Binomial(Likelihood):
         self, Y: Float[np.ndarray, "N D"], trials: Float[np.ndarray, "N D"], view: str,
         columns: Names = None, rows: Names = None,
     ) -> None:  # fmt: skip
-        """Refuse values without trials, and more successes than trials."""
+        """Refuse values without trials, parts of trials, and more successes than trials."""
         seen = ~np.isnan(Y)
         refuse(
             seen & ~(trials >= 1), trials, view, columns, rows, "needs trials of every value",
             "set the successes to NaN where there were no trials",
+        )  # fmt: skip
+        refuse(
+            seen & (trials != np.round(trials)), trials, view, columns, rows,
+            "needs trials that are whole numbers", "give how many trials there were",
         )  # fmt: skip
         refuse(
             np.where(seen, Y, 0.0) > np.where(seen, trials, 1.0), Y, view, columns, rows,

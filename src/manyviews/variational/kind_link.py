@@ -11,7 +11,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 from scipy.special import softmax
 
 from ..likelihoods import Likelihood
@@ -19,6 +19,7 @@ from ..mappings.correction import Correction
 from ..parameters import split_free
 from .kind_regression import Problem, Solution, flat_start, solve
 from .link_features import LinkFeatures
+from .link_regression import Members, members_of
 
 SHARES = (1.0, 0.5, 0.0)
 PENALTIES = tuple(10.0 ** np.arange(3.0, -2.0, -0.5))  # relative; the first allows for nothing
@@ -66,8 +67,8 @@ class Member:
         On w and b, in units of the prior precision of the functions.
     solution : Solution
         w, b, H⁻¹ and the likelihood.
-    density : ndarray of shape (n_rows,)
-        Log density of every training row's values, the row left out.
+    density : ndarray of shape (n_units,)
+        Log density of every training row's values, the row left out; or of every group's.
     """
 
     components: Components
@@ -100,7 +101,8 @@ class KindLink:
     on w and b has the largest log density of training rows, the latent model made to forget the row
     and the regression to leave it out (`kind_regression`). Functions, spreads and the likelihood's
     parameters are averages over these regressions, with weights by the same densities
-    (`averaging_weights()`).
+    (`averaging_weights()`). Where rows come in groups, whole groups are left out and weighed in the
+    place of rows.
 
     Attributes
     ----------
@@ -120,13 +122,16 @@ class KindLink:
         mean: Float[np.ndarray, "N D C"],
         variance: Float[np.ndarray, "N D C"],
         likelihood: Likelihood,
+        groups: Int[np.ndarray, " N"] | None = None,
     ) -> "KindLink":
         """Learn from rows that were forgotten: values (NaN: missing), moments of functions."""
         C = mean.shape[2]
         width = min(MOST_COMPONENTS, max(1, MOST_COEFFICIENTS // C), max(len(Y) - 1, 1))
         begun = likelihood.start(Y, given)
+        together = members_of(groups)
         problem = _problem(Y, given, mean, variance, likelihood, begun.variance)
-        search = _Search(problem, likelihood, np.asarray(begun.offset.value), len(Y))
+        problem = problem._replace(together=_side_by_side(together))
+        search = _Search(problem, likelihood, np.asarray(begun.offset.value), len(Y), together)
         straight, *curved = LinkFeatures.candidates(inputs)
         components = Components.of(straight, inputs, width)
         members = [search.path(components, inputs, share, PENALTIES) for share in SHARES]
@@ -168,6 +173,8 @@ class KindLink:
 def averaging_weights(density: Float[np.ndarray, "N K"]) -> Float[np.ndarray, " K"]:
     """How much to trust each of K models, by the log densities of rows that they had left out.
 
+    Groups of rows that were left out together count as rows.
+
     The weights are those of Akaike, w_k ∝ exp Σ_n l_nk, averaged over Bayesian bootstraps of the
     rows (pseudo-BMA+, Yao et al. 2018): which model is better is not known any better than that.
     """
@@ -185,9 +192,10 @@ class _Search:
         likelihood: Likelihood,
         intercept: Float[np.ndarray, "D C"],
         n_rows: int,
+        together: Members | None,
     ):
         self.problem, self.likelihood = problem, likelihood
-        self.intercept, self.n_rows = intercept, n_rows
+        self.intercept, self.n_rows, self.together = intercept, n_rows, together
 
     def path(
         self,
@@ -211,12 +219,22 @@ class _Search:
             solution = solve(problem, self.likelihood, jnp.asarray(penalty), start)
             start = solution.flat
             each = np.where(whole.mask > 0, solution.density, 0.0)
-            rows = each.sum(axis=1)[: self.n_rows]
-            found.append(Member(components, share, penalty, solution, rows))
+            units = each.sum(axis=1)[: self.n_rows]
+            if self.together is not None:
+                units = np.array([units[rows].sum() for rows in self.together])
+            found.append(Member(components, share, penalty, solution, units))
             totals.append(float(found[-1].density.sum()))
             if max(totals) > max(totals[-WORSE:]):
                 break
         return found[int(np.argmax(totals))]
+
+
+def _side_by_side(together: Members | None) -> Int[Array, "G L"] | None:
+    """The rows of every group in a table, filled up with -1."""
+    if together is None:
+        return None
+    longest = max(len(rows) for rows in together)
+    return jnp.asarray([np.pad(r, (0, longest - len(r)), constant_values=-1) for r in together])
 
 
 def _problem(

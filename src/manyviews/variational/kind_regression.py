@@ -8,9 +8,15 @@ are learnt as well. At the mode, with the Hessian H of minus the log posterior,
     g_n = ∂log p(y_n)/∂η,   V_n = -∂²log p(y_n)/∂η²,
 
 a row that is left out would be answered by N(η_n - h_n(I - V_nh_n)⁻¹g_n, (I - h_nV_n)⁻¹h_n), which
-is exact for Gaussian noise (approximate leave-one-out: Rad and Maleki 2020).
+is exact for Gaussian noise (approximate leave-one-out: Rad and Maleki 2020). Rows G that are left
+out together would be answered by the functions of a Newton step without them,
+
+    H_G = H - Σ_m∈G t̃_mt̃_mᵀ ⊗ V_m,   N(η_n - t̃_nᵀ H_G⁻¹ Σ_m∈G t̃_m g_m, t̃_nᵀ H_G⁻¹ t̃_n),
+
+which for a group of one row is the same.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -18,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ..inference.many_minima import minimise_rows
 from ..likelihoods import Likelihood, predictive_log_density
@@ -41,6 +47,8 @@ class Problem(NamedTuple):
     intercept: Float[Array, "D C"]
     variance: Float[Array, ""]
     """Roughly that of the functions: the unit of the penalty."""
+    together: Int[Array, "G L"] | None = None
+    """Rows that are left out together, filled up with -1; each by itself if None."""
 
 
 class Solution(NamedTuple):
@@ -52,7 +60,7 @@ class Solution(NamedTuple):
     flat: Float[Array, "D W"]
     """All that was searched for: where the next penalty may start."""
     density: Float[Array, "N D"]
-    """Log density of every value, its own row left out."""
+    """Log density of every value, its own row or group left out."""
 
 
 class _Columns(NamedTuple):
@@ -168,7 +176,11 @@ def solve(
     x = place(z)
     slope, curve = every_bent(x, columns.kept, columnwise, given)
     covariance, h = jax.lax.map(known, curve)
-    away, wide = jax.vmap(jax.vmap(_left_out))(h, curve, slope)
+    if problem.together is None:
+        away, wide = jax.vmap(jax.vmap(_left_out))(h, curve, slope)
+    else:
+        groups = partial(_groups_left_out, table, precision, problem.together)
+        away, wide = jax.lax.map(lambda column: groups(*column), (curve, slope))
     B = x[:, :V].reshape(D, R + 1, C)
     own = _unflattened(x[:, V:], columns.own)
     fitted = columns.whole(own)
@@ -188,6 +200,39 @@ def _left_out(
     rest = jnp.eye(h.shape[0]) - h @ curve
     wide = jnp.linalg.solve(rest, h)
     return -wide @ slope, jnp.maximum(jnp.diagonal(wide), 0.0)
+
+
+def _groups_left_out(
+    table: Float[Array, "N V"],
+    precision: Float[Array, "V C"],
+    together: Int[Array, "G L"],
+    curve: Float[Array, "N C C"],
+    slope: Float[Array, "N C"],
+) -> tuple[Float[Array, "N C"], Float[Array, "N C"]]:
+    """The same for rows of groups that are left out whole, in one column."""
+    (N, V), C = table.shape, slope.shape[1]
+    size = V * C
+    H = jnp.einsum("nr,ncd,ns->rcsd", table, curve, table, optimize=True)
+    H = H.reshape(size, size) + jnp.diag(precision.ravel())
+
+    def one(rows: Int[Array, " L"]) -> tuple[Array, Array]:
+        there = (rows >= 0).astype(table.dtype)
+        t, V_n = table[rows], there[:, None, None] * curve[rows]
+        own = jnp.einsum("nr,ncd,ns->rcsd", t, V_n, t, optimize=True).reshape(size, size)
+        push = jnp.einsum("nr,nc->rc", t, there[:, None] * slope[rows]).ravel()
+        inverse = jnp.linalg.inv(H - own)
+        move = t @ (inverse @ push).reshape(V, C)
+        blocks = jnp.einsum("rcsc->crs", inverse.reshape(V, C, V, C))
+        wide = jnp.einsum("nr,crs,ns->nc", t, blocks, t, optimize=True)
+        return -move, jnp.maximum(wide, 0.0)
+
+    away, wide = jax.lax.map(one, together)
+    place = jnp.where(together >= 0, together, N).ravel()  # rows that are none are dropped
+    nothing = jnp.zeros((N, C), table.dtype)
+    return (
+        nothing.at[place].set(away.reshape(-1, C), mode="drop"),
+        nothing.at[place].set(wide.reshape(-1, C), mode="drop"),
+    )
 
 
 def _flattened(own: Any, n_columns: int) -> Float[Array, "D E"]:

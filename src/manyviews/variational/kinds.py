@@ -21,6 +21,7 @@ from ..likelihoods import (
     kind_of,
     likelihood_from,
 )
+from ..likelihoods.checks import refuse
 
 GAUSSIAN = "gaussian"
 
@@ -135,14 +136,18 @@ def _check_beside(
     rows: list[Any],
     required: bool,
 ) -> None:
+    own = f"has its table {kind.beside!r}"
+    refuse(np.isinf(beside), beside, name, columns, rows, own, "give finite numbers, or NaN")
     if not required and np.isnan(table).all():
         return
     if isinstance(kind, Binomial):
         kind.check_trials(table, beside, name, columns, rows)
     elif isinstance(kind, Censored):
         kind.check_events(table, beside, name, columns, rows)
-    elif (np.nan_to_num(beside, nan=1.0) <= 0).any() or np.isnan(beside)[~np.isnan(table)].any():
-        raise DataError(
-            f"the exposures {kind.beside!r} of view {name!r} must be above zero and known wherever "
-            "there is a count"
-        )
+    else:
+        unknown = ~np.isnan(table) & np.isnan(beside)
+        refuse(
+            unknown | (beside <= 0), beside, name, columns, rows,
+            f"has exposures {kind.beside!r}", "they must be above zero, and known wherever there "
+            "is a count; set the count to NaN where there is none",
+        )  # fmt: skip

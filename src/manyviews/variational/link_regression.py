@@ -10,17 +10,27 @@ from .widths import memory
 
 PENALTIES = (*np.logspace(-4, 4, 17).tolist(), np.inf)  # relative to the power of the features
 
-Members = list[Int[np.ndarray, " n"]]
+Members = list[Int[np.ndarray, " _"]]
 """The rows of every group."""
 
 
 class LeftOut(NamedTuple):
     """What was chosen, and the errors that it was chosen by."""
 
-    error: float
     penalty: float
     share: float
     errors: Float[np.ndarray, "N D"]
+    sizes: Float[np.ndarray, " U"]
+    """Of the errors of every row: see `row_errors()`."""
+
+    @property
+    def error(self) -> float:
+        """The mean of the sizes.
+
+        Mean squares would let the few rows with the largest errors choose, and a regression that
+        does well in these often does so by chance.
+        """
+        return float(self.sizes.mean())
 
 
 class LinkRegression:
@@ -44,7 +54,7 @@ class LinkRegression:
         seen: Bool[np.ndarray, "N D"],
         together: Members | None = None,
     ) -> LeftOut:
-        """The penalty of the smallest leave-one-out errors."""
+        """The penalty of the smallest leave-one-out errors, on average over rows."""
         power = float(np.sum(self.s**2)) / len(y)
         penalties = [p * power for p in PENALTIES if power]
         tried = (left_out(self.U, self.s, y, m, seen, p, together) for p in penalties)
@@ -70,8 +80,8 @@ def left_out(
     """Leave-one-out errors of ridge regression, e_n = (y - Hy)_n / (1 - h_n), at the better share.
 
     Of rows n that are left out together, e_n = (I - H_nn)⁻¹ (y - Hy)_n. They are linear in what is
-    regressed, so those of y - s m are e(y) - s e(m). The share is the best one for them, or zero if
-    that is better once it is counted what the latent model knew.
+    regressed, so those of y - s m are e(y) - s e(m). The share is the one of the smallest squares,
+    or zero if that is better by the sizes of rows, once it is counted what the latent model knew.
     """
     kept = np.zeros_like(s) if np.isinf(penalty) else s**2 / (s**2 + penalty)
     of_y, of_m = (z - (U * kept) @ (U.T @ z) for z in (y, m))
@@ -83,15 +93,30 @@ def left_out(
         within = (1.0 + 1e-12) * np.eye(len(rows)) - hat
         both = np.linalg.solve(within, np.hstack([of_y[rows], of_m[rows]]))
         of_y[rows], of_m[rows] = np.hsplit(both, 2)
-    n_units = len(y) if together is None else len(together)
     power = float(np.sum(of_m[seen] ** 2))
     best = float(np.clip(np.sum((of_y * of_m)[seen]) / power, 0.0, 1.0)) if power > 0.0 else 0.0
     tried = []
     for share in (0.0, best):
         errors = of_y - share * of_m
-        error = float(np.mean(errors[seen] ** 2)) * memory(share, n_units)
-        tried.append(LeftOut(error, penalty, share, errors))
+        sizes = row_errors(errors, share, seen, together)
+        tried.append(LeftOut(penalty, share, errors, sizes))
     return min(tried, key=lambda found: found.error)
+
+
+def row_errors(
+    errors: Float[np.ndarray, "N D"],
+    share: float,
+    seen: Bool[np.ndarray, "N D"],
+    together: Members | None = None,
+) -> Float[np.ndarray, " U"]:
+    """Root mean squared errors of rows, or groups of rows, counting what a latent model knew."""
+    squares, counts = np.where(seen, errors**2, 0.0).sum(axis=1), seen.sum(axis=1)
+    if together is not None:
+        squares, counts = (
+            np.array([z[rows].sum() for rows in together]) for z in (squares, counts)
+        )
+    known = counts > 0
+    return np.sqrt(memory(share, len(counts)) * squares[known] / counts[known])
 
 
 def members_of(groups: Int[np.ndarray, " N"] | None) -> Members | None:

@@ -35,6 +35,8 @@ from .power_comparison import POWERS, compare_powers
 from .residual_link import adjusted, linked
 from .streamed import all_stochastic, fit_streamed, refuse_what_needs_all_rows, sample_frames
 
+ROUGHLY = 1e-4  # nats per observed value; ten times stricter takes longer and predicts no better
+
 
 @register_record
 class MRD(ViewsModel):
@@ -309,6 +311,7 @@ class MRD(ViewsModel):
             when=self.when_,
             missing=self.missing,
             n_restarts=3,
+            tolerance=ROUGHLY,
             likelihoods=kinds,
             shared_inducing=self.shared_inducing,
         )

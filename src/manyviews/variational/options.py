@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from ..data import When
 from ..errors import OptionError
-from ..inference.driver import plan_fit
+from ..inference.driver import TOLERANCE, plan_fit
 from ..inference.search import Search, Stage, stages_of_kinds
 from ..kernels import Kernel
 from ..likelihoods import Likelihood
@@ -73,13 +73,15 @@ def fit_options(
     when: When | None,
     missing: str = "exact",
     n_restarts: int = 1,
+    tolerance: float = TOLERANCE,
     stages: tuple[Stage, ...] | None = None,
     likelihoods: Sequence[Likelihood | None] = (),
     shared_inducing: bool = False,
 ) -> FitOptions:
     """An estimator's parameters as a fit wants them, defaults filled in.
 
-    ``n_restarts`` and ``stages`` are the model's own, for a search that says nothing of them.
+    ``n_restarts``, ``tolerance`` and ``stages`` are the model's own, for a search that says nothing
+    of them; with views that are not Gaussian there is one start, and the usual tolerance.
     """
     n_samples = scaled[0].shape[0]
     n_components = (
@@ -98,7 +100,7 @@ def fit_options(
     kinds = tuple(likelihoods) or (None,) * len(scaled)
     of_kinds = any(kind is not None for kind in kinds)
     if of_kinds:
-        n_restarts = 1
+        n_restarts, tolerance = 1, TOLERANCE
     return FitOptions(
         n_components=n_components,
         n_inducing=tuple(inducing_count(m, n_samples) for m in n_inducing),
@@ -106,7 +108,9 @@ def fit_options(
         noise_floors=tuple(float(floor) for floor in noise_floors),
         init=(FACTORS if of_kinds else "concatenated") if model.init is None else model.init,
         missing=missing,
-        plan=plan_fit(model.search, own_plans, model.random_state, model.verbose, n_restarts),
+        plan=plan_fit(
+            model.search, own_plans, model.random_state, model.verbose, n_restarts, tolerance
+        ),
         when=when,
         time_kernel=model.time_kernel,
         n_local=tuple(int(J) for J in n_local),

@@ -140,7 +140,7 @@ def _first_model(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         outputs = (make_outputs(Y, options.missing),)  # type: ignore[arg-type]
-        return optimise(lambda _: model, outputs, plan, tolerance=float(search.tol))[0]
+        return optimise(lambda _: model, outputs, plan, tolerance=options.plan.tolerance)[0]
 
 
 def _placed(

@@ -23,8 +23,9 @@ from ..mappings.stochastic_posterior import StochasticPosterior
 from .engine import VariationalEngine
 from .kind_answers import function_moments
 from .kind_link import KindLink
+from .link_blend import LinkBlend
 from .link_features import LinkFeatures
-from .link_regression import LinkRegression, members_of
+from .link_regression import members_of
 from .taught import Linked
 from .widths import Widths, memory, optimism
 from .without_rows import keeping_rows, some_views
@@ -40,21 +41,24 @@ class ResidualLink:
 
     m and v are the latent model's mean and variance; m and E[y_d] are kept within reach of the
     values that the column has in training rows; φ are features of the known Gaussian views' values
-    a, straight or curved (`LinkFeatures`). Ridge regression of y - s m on φ(a) gives w and b; the
-    features, the penalty and the share s ∈ [0, 1] minimise the squared leave-one-out errors, times
-    1 + 10 s/N, since kernels and noise of the latent model have known the rows. c_d is the mean
-    square of the errors, times this and 1 + 4/N, and the power p ∈ {0, ½, 1} is the one under which
-    they are likeliest. With an infinite penalty and s = 1 the latent model stands as it is. Where
-    rows come in groups, whole groups are left out in the place of rows, and N is the number of
-    groups.
+    a, straight and curved (`LinkFeatures`). Two ridge regressions of y - s m, one on the straight
+    features and one on all, give w and b, the second with the weight ω that its leave-one-out
+    errors call for (`LinkBlend`); the penalty of each, and whether it has a share s ∈ (0, 1] of the
+    latent answer, minimise the mean over rows of their root mean squared leave-one-out errors,
+    their squares times 1 + 10 s/N, since kernels and noise of the latent model have known the rows.
+    c_d is the mean square of the errors, times this and 1 + 4/N, and the power
+    p ∈ {0, ½, 1} is the one under which they are likeliest. With infinite penalties and s = 1 the
+    latent model stands as it is. Where rows come in groups, whole groups are left out in the place
+    of rows, and N is the number of groups.
 
     Attributes
     ----------
     features : LinkFeatures
         φ.
+    trust : float
+        ω.
     share : float
         s.
-    penalty : float
     coefficients : ndarray of shape (n_features, n_columns)
     intercept : ndarray of shape (n_columns,)
     low, high : ndarray of shape (n_columns,)
@@ -64,8 +68,8 @@ class ResidualLink:
     """
 
     features: LinkFeatures
+    trust: float
     share: float
-    penalty: float
     coefficients: Float[np.ndarray, "F D"]
     intercept: Float[np.ndarray, " D"]
     low: Float[np.ndarray, " D"]
@@ -88,21 +92,16 @@ class ResidualLink:
         mean = np.clip(mean, low, high)
         filled = np.where(seen, Y, mean)
         y, m = filled - filled.mean(axis=0), mean - mean.mean(axis=0)
-        candidates = [LinkRegression(each, inputs) for each in LinkFeatures.candidates(inputs)]
-        found, regression = min(
-            ((each.best(y, m, seen, together), each) for each in candidates),
-            key=lambda pair: pair[0].error,
-        )
-        coefficients = regression.coefficients(y - found.share * m, found.penalty)
+        found = LinkBlend.fit(inputs, y, m, seen, together)
         errors = np.where(seen, found.errors, np.nan)
         factor = optimism(n_units) * memory(found.share, n_units)
         start = filled.mean(axis=0) - found.share * mean.mean(axis=0)
         return cls(
-            features=regression.features,
+            features=found.features,
+            trust=found.trust,
             share=found.share,
-            penalty=found.penalty,
-            coefficients=coefficients,
-            intercept=start - regression.centre @ coefficients,
+            coefficients=found.coefficients,
+            intercept=start - found.centre @ found.coefficients,
             low=low,
             high=high,
             widths=Widths.fit(errors, variance, factor),
@@ -232,16 +231,14 @@ def learn_links(
         if there.sum() < LEAST_ROWS:
             continue
         parts = np.concatenate(inputs)[there], Y[there]
+        own = None if groups is None else groups[order[there]]
         if isinstance(posterior, StochasticPosterior):
             links[view] = KindLink.fit(
                 *parts, None if given is None else given[there], mean[there], variance[there],
-                posterior.likelihood,
+                posterior.likelihood, own,
             )  # fmt: skip
         else:
-            links[view] = ResidualLink.fit(
-                *parts, mean[there], variance[there],
-                None if groups is None else groups[order[there]],
-            )  # fmt: skip
+            links[view] = ResidualLink.fit(*parts, mean[there], variance[there], own)
     return links
 
 

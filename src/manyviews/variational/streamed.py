@@ -15,6 +15,8 @@ from ..errors import OptionError
 from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
 from ..inference.encoder import Encoder
+from ..inference.leaving_out import LeavingOut
+from ..inference.search import TRIAL_STEPS
 from ..inference.stochastic import Batches, fit_batches
 from ..inference.streaming import Streaming, encoded, fit_stream, taught
 from ..io import register_record
@@ -67,6 +69,7 @@ def fit_streamed(
     outputs = tuple(options.outputs(view, Y) for view, Y in enumerate(scaled))
     steps = min(FIRST_STEPS, options.plan.search.max_iter)
     first, trace = fit_batches(start, outputs, Batches(steps, 512, 0.03), seed)
+    first = LeavingOut(outputs, Batches(min(TRIAL_STEPS, steps), 512, 0.03), seed)(first)
     views = tuple(view for view in first.views if isinstance(view, StochasticGP))
     likelihoods = tuple(view.likelihood for view in views)
     encoder = Encoder.start(scaled, likelihoods, options.n_components, seed)
