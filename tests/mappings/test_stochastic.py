@@ -207,6 +207,22 @@ def test_roots_are_packed_and_unpacked(rng):
     np.testing.assert_allclose(unpacked_root(packed_root(jnp.asarray(R))), R, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["bernoulli", "categorical", "ordinal, probit", "poisson"])
+def test_every_level_counts_as_half_an_observation_of_the_mean_function(name, rng):
+    kind = CASES[name].likelihood
+    view = explicit(kind, rng)
+    S, m = np.asarray(view.covariances())[0], np.asarray(view.mean.value)
+    per_function = np.trace(S) - M - np.linalg.slogdet(S)[1] + (m**2).sum(axis=0)
+    expected = 0.5 * per_function[np.asarray(view.used, bool)].sum()
+    levels = kind.level_values()
+    if levels is not None:
+        share = np.asarray(kind.level_probabilities(view.offset.value))
+        there = np.broadcast_to(~np.isnan(levels), share.shape)
+        np.testing.assert_allclose(np.where(there, share, 0.0).sum(axis=1), 1.0)
+        expected -= 0.5 * np.log(share[there]).sum()
+    np.testing.assert_allclose(view.kl(), expected, rtol=1e-9)
+
+
 # ---------------------------------------------------------------- a bound that is one
 
 

@@ -27,8 +27,10 @@ class StochasticGP(Mapping):
     q(v_f) = N(m_f, S_g), one covariance for every group of functions. With a(x) = L⁻¹k(Z, x)
 
         f(x) | x ~ N(aᵀm_f + offset, k(x, x) - aᵀa + aᵀS_ga),
-        F = Σ_nd ⟨log p(y_nd | f_d(x_n))⟩ - Σ_f KL(q(v_f) ‖ N(0, I)).
+        F = Σ_nd ⟨log p(y_nd | f_d(x_n))⟩ - Σ_f KL(q(v_f) ‖ N(0, I)) + ½ Σ_dl log p(l | offset_d).
 
+    The last term is half an observation of each level l of columns of levels: without it, cut
+    points and offsets would make levels impossible that the data have by chance not shown.
     Expectations over f are the likelihood's. Those over x are closed (psi statistics) for Gaussian
     noise, and sums over the nodes of `Observations` for other kinds: every row adds to F
     on its own, so that a batch of rows gives an unbiased estimate.
@@ -120,11 +122,24 @@ class StochasticGP(Mapping):
         return R @ jnp.swapaxes(R, 1, 2)
 
     def kl(self) -> Float[Array, ""]:
-        """½ Σ_f [tr S + mᵀm - M - log|S|] over the functions that are used."""
+        """½ Σ_f [tr S + mᵀm - M - log|S|] over the functions in use, and what levels cost."""
         R = unpacked_root(self.root.value)
         per_group = jnp.sum(R**2, axis=(1, 2)) - R.shape[1] - jax.vmap(log_determinant)(R)
         squares = jnp.sum(self.mean.value**2, axis=0)
-        return 0.5 * jnp.sum(self.used * (per_group[self.group_of_function] + squares))
+        functions = 0.5 * jnp.sum(self.used * (per_group[self.group_of_function] + squares))
+        return functions - self._log_prior()
+
+    def _log_prior(self) -> Float[Array, ""]:
+        """½ Σ log p(l | offset) over the levels of all columns; none of other kinds."""
+        levels = self.likelihood.level_values()
+        if levels is None:
+            return jnp.zeros(())
+        offset = self.offset.value
+        levels = jnp.broadcast_to(levels, (offset.shape[0], levels.shape[1]))
+        there = ~jnp.isnan(levels)
+        y = jnp.where(there, levels, levels[:, :1]).T  # every column has a first
+        found = self.likelihood.log_density(y, jnp.broadcast_to(offset, (len(y), *offset.shape)))
+        return 0.5 * jnp.sum(jnp.where(there.T, found, 0.0))
 
     def data_term(
         self,
