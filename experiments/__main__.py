@@ -121,6 +121,7 @@ def header(
         "ended": datetime.now(UTC).isoformat(timespec="seconds"),
         "seconds": round(seconds, 1),
         **({"pieces_left": ledger.left} if ledger.left else {}),
+        **({"places": sorted(ledger.places)} if len(ledger.places) > 1 else {}),
         **provenance(),
     }  # fmt: skip
 

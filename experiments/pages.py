@@ -42,6 +42,7 @@ def source(name: str) -> str:
     commit = str(header["commit"])[:7] + (" with changes" if header.get("changed") else "")
     machine = header["machine"]
     where = f"{machine['cores']} cores" + (f", {machine['gpu']}" if machine.get("gpu") else "")
+    where = "; ".join(header.get("places", [where]))
     said = (
         f"File {file}: run with version {header['version']}, commit {commit}, on "
         f"{header['ended'][:10]}, in {duration(header['seconds'])} of one process ({where})."

@@ -101,6 +101,7 @@ def done(
     whole = {piece: kept for piece, kept in found.items() if kept is not None}
     setting.ledger.worked += sum(kept["seconds"] for kept in whole.values())
     setting.ledger.left += len(found) - len(whole)
+    setting.ledger.places |= {kept["where"] for kept in whole.values() if "where" in kept}
     if len(whole) < len(found):
         message = f"the time is up: {len(found) - len(whole)} pieces are left for another run"
         if all_of_them:
@@ -119,6 +120,7 @@ def answered(
     answer = work(setting, *piece)
     kept = {"answer": json.loads(json.dumps(answer, default=plain))}
     kept["seconds"] = time.perf_counter() - began
+    kept["where"] = f"{os.cpu_count()} cores"
     Cells.write(path, kept)
     return piece, kept
 

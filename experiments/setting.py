@@ -28,6 +28,8 @@ class Ledger:
     waited: float = 0.0
     """Seconds that this run waited for pieces."""
     left: int = 0
+    places: set[str] = field(default_factory=set)
+    """Machines that finished pieces."""
 
 
 @dataclass(frozen=True)
