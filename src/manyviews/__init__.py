@@ -79,13 +79,13 @@ def __getattr__(name: str) -> Any:
 
 
 def _imported(room: str) -> ModuleType:
-    """A room of the library; the garbage collector, which would look at all of JAX, has a rest."""
-    resting = gc.isenabled()
+    """Import a room with the garbage collector paused, as it would scan all of JAX in vain."""
+    enabled = gc.isenabled()
     gc.disable()
     try:
         return import_module(f".{room}", __name__)
     finally:
-        if resting:
+        if enabled:
             gc.enable()
 
 
