@@ -47,10 +47,7 @@ def _sum(
 
         return fused_exp_sum(tile, A, B, W)
     budget = BLOCK_ENTRIES if jax.default_backend() == "cpu" else GPU_BLOCK_ENTRIES
-    block = max(16, budget // max(n_columns, 1))
-    if n_rows <= block:
-        return W @ exponential(A @ B)
-    return _blocked_sum(block, A, B, W)
+    return _blocked_sum(max(16, budget // max(n_columns, 1)), A, B, W)
 
 
 def row_exp_sums(
@@ -87,14 +84,17 @@ def _backward(
 ) -> tuple[Array, Array, Array]:
     A, B, W = kept
 
-    def add_block(dB: Array, rows: tuple[Array, Array]) -> tuple[Array, Array]:
-        a, w = rows
+    def add_block(dB: Array, rows: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        a, a_transposed, w = rows
         # an outer product fuses with the exponential, a matrix product does not
         dE = exponential(a @ B) * (w * g if w.shape[1] == 1 else w @ g)
-        return dB + a.T @ dE, dE @ B.T
+        return dB + a_transposed @ dE, dE @ B.T
 
+    blocks = _in_blocks(A, block)
+    # laid out once for all: a product with a transposed block takes twice as long
+    transposed = jax.lax.optimization_barrier(jnp.swapaxes(blocks, 1, 2))
     dB, dA = jax.lax.scan(
-        add_block, jnp.zeros_like(B), (_in_blocks(A, block), _in_blocks(W.T, block))
+        add_block, jnp.zeros_like(B), (blocks, transposed, _in_blocks(W.T, block))
     )
     return dA.reshape(-1, A.shape[1])[: A.shape[0]], dB, jnp.zeros_like(W)
 
@@ -104,7 +104,7 @@ _blocked_sum.defvjp(_forward, _backward)
 
 def _in_blocks(rows: Float[Array, "N K"], block: int) -> Float[Array, "B n K"]:
     """Split rows evenly into blocks of at most ``block``, padding the last with zeros."""
-    n_blocks = -(-rows.shape[0] // block)
+    n_blocks = max(1, -(-rows.shape[0] // block))
     size = -(-rows.shape[0] // n_blocks)
     padded = jnp.pad(rows, ((0, n_blocks * size - rows.shape[0]), (0, 0)))
     return padded.reshape(n_blocks, size, rows.shape[1])

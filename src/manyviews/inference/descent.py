@@ -21,6 +21,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int
 
+from .compiling import LongRunning
 from .curvature import History, Tree, quasi_newton, remember, steepest, tree_dot, tree_where
 
 Function = Callable[[Tree, Any], tuple[Float[Array, ""], Any]]
@@ -201,12 +202,9 @@ def _run(
     )
 
 
-run = eqx.filter_jit(_run, donate="all-except-first")
+run = LongRunning(_run, donate="all-except-first")
 
-run_untuned = eqx.filter_jit(  # type: ignore[call-overload]
-    _run, donate="all-except-first", compiler_options={"xla_gpu_autotune_level": 0}
-)
-"""The same without trying which matrix products are fastest on a GPU, which takes seconds."""
+run_untuned = LongRunning(_run, tuned=False, donate="all-except-first")
 
 
 def _turn(function: Function, context: Any, method: Method, state: Descent) -> Descent:

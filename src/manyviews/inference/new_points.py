@@ -21,6 +21,7 @@ from ..expectations import Gaussian
 from ..mappings import Posterior
 from ..mappings.rows import PreparedRows, row_evidence
 from .batching import map_alike
+from .compiling import LongRunning
 from .many_minima import in_buckets, search_rows
 
 Ends = tuple[int, int] | None  # of a slice, which Python cannot hash; None is everything
@@ -113,7 +114,7 @@ def _ends(part: slice) -> Ends:
     return None if part == slice(None) else (part.start, part.stop)
 
 
-@eqx.filter_jit
+@LongRunning
 def _infer(
     prior: Gaussian,
     evidences: tuple[PreparedRows, ...],

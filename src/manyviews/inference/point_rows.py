@@ -18,6 +18,7 @@ from .._runtime import single_threaded_blas
 from ..data.patterns import by_pattern
 from ..expectations import Gaussian
 from ..mappings import PointPosterior
+from .compiling import LongRunning
 from .many_minima import in_buckets, search_rows
 
 ROW_BUCKETS = (1, 8, 64, 256)
@@ -154,7 +155,7 @@ def _groups(
     return [group for _, group in by_pattern(np.concatenate(tied, axis=1))]
 
 
-@eqx.filter_jit
+@LongRunning
 def _locate(
     prior: Gaussian,
     densities: tuple[RowDensity, ...],

@@ -21,6 +21,7 @@ from ..mappings import Observations, Outputs, StochasticGP
 from ..mappings.natural import Inducing, stepped
 from ..parameters import split_free
 from .bound import Model
+from .compiling import LongRunning
 
 STEPS_AT_ONCE = 50
 ADAM = optax.scale_by_adam()
@@ -101,7 +102,7 @@ def stretches(
         yield progress.model, np.asarray(values)
 
 
-@eqx.filter_jit
+@LongRunning
 def advance(
     progress: Progress,
     outputs: tuple[Outputs, ...],

@@ -18,6 +18,7 @@ from ..mappings import Observations, StochasticGP
 from ..mappings.natural import Inducing, stepped
 from ..mappings.observations import split_table
 from ..parameters import split_free
+from .compiling import LongRunning
 from .encoder import Encoder, Seen
 
 KEPT = 0.5  # chance of a view to be seen by an encoder that learns to do without
@@ -114,7 +115,7 @@ def _part(table: Float[np.ndarray, "n E"], kind: Any) -> Part:
     return Part(filled, jnp.asarray(seen, jnp.float64), known)
 
 
-@eqx.filter_jit
+@LongRunning
 def _steps(
     state: State,
     parts: tuple[Part, ...],
