@@ -3,7 +3,8 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from manyviews.escaping import file_names, in_html, in_markup, in_picture, visible, write_csv
+from manyviews.cli.csv_files import write_csv
+from manyviews.escaping import file_names, in_html, in_markup, in_picture, visible
 
 NASTY = [
     "$^$",

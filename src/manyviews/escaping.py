@@ -10,10 +10,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-import pandas as pd
 from rich.markup import escape as escape_markup
-
-from .storage import replacing
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 UNSEEN = "\N{REPLACEMENT CHARACTER}"
@@ -64,20 +61,8 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def write_csv(frame: pd.DataFrame, path: str | os.PathLike[str], index: bool = True) -> None:
-    """A table as a CSV file in which no name or word is a formula to a spreadsheet.
-
-    Text that begins with one of ``= + - @`` and is no number gets an apostrophe in front.
-    """
-    safe = frame.rename(index=_no_formula, columns=_no_formula)
-    for place, kind in enumerate(safe.dtypes):
-        if not pd.api.types.is_numeric_dtype(kind):
-            safe.isetitem(place, [_no_formula(value) for value in safe.iloc[:, place]])
-    with replacing(path) as part:
-        safe.to_csv(part, index=index, errors="replace")
-
-
-def _no_formula(value: Any) -> Any:
+def no_formula(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula (``= + - @`` first) behind an apostrophe."""
     if not isinstance(value, str) or not value.startswith(FORMULA):
         return value
     try:

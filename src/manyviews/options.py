@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from .errors import OptionError
 
@@ -55,6 +54,8 @@ def instance_of(*kinds: type) -> Kind:
 
 
 def _is_seed(v: Any) -> bool:
+    from sklearn.utils import check_random_state  # the command names options without it
+
     try:
         check_random_state(v)
     except ValueError:

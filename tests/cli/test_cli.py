@@ -282,3 +282,10 @@ def test_help_is_there():
     shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     for name in ("fit", "predict", "transform", "impute", "report", "info", "demo"):
         assert name in shown
+
+
+def test_help_needs_no_numerical_library():
+    heavy = {"jax", "pandas", "scipy", "sklearn", "matplotlib"}
+    code = "import sys, manyviews.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not heavy & set(done.stdout.split())

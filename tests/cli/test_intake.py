@@ -12,7 +12,13 @@ import manyviews
 from manyviews import linear, points
 from manyviews.cli import main
 from manyviews.cli import run as run_command
-from manyviews.cli.loading import Samples, hold_out, load_samples
+from manyviews.cli.loading import (
+    Samples,
+    categorical_of,
+    hold_out,
+    load_samples,
+    reading_of,
+)
 from manyviews.cli.models import MODELS, make_model, model_name
 from manyviews.cli.settings import RunOptions
 from manyviews.errors import OptionError
@@ -143,7 +149,7 @@ def test_index_by_file(files, tmp_path):
     run.write(tmp_path / "options.toml")
     again = RunOptions.read(tmp_path / "options.toml")
     assert (again.indexes, again.na_values, again.decimal) == ({"x": "id"}, ["?"], ",")
-    assert again.reading().index_of("x") == "id"
+    assert reading_of(again).index_of("x") == "id"
 
 
 def test_every_model_of_the_library_has_a_name():
@@ -205,10 +211,10 @@ def test_times_go_on_from_dates(files, tmp_path):
 
 def test_words_of_a_categorical_view_are_kept_with_the_run():
     run = RunOptions(views=["a.csv", "b.csv"], options={"likelihood": {"b": "categorical"}})
-    assert run.categorical() == {"b": {}}
+    assert categorical_of(run) == {"b": {}}
     run.levels = {"b:sex": ["f", "m"]}
-    assert run.categorical() == {"b": {"sex": ["f", "m"]}}
-    assert RunOptions().categorical() == {}
+    assert categorical_of(run) == {"b": {"sex": ["f", "m"]}}
+    assert categorical_of(RunOptions()) == {}
 
 
 @pytest.mark.long

@@ -314,11 +314,12 @@ def forecast(
 ) -> None:
     """Views at times that were not seen, of a model that was fitted with --times."""
     from .forecasting import forecast_files
+    from .loading import reading_of
 
     forecast_files(
         _model_file(model), out, times=times, steps=steps, step=step, sequence=sequence,
         targets=target or [], n_samples=samples, quiet=quiet, as_json=json, force=force,
-        reading=RunOptions(sep=sep, decimal=decimal, encoding=encoding).reading(),
+        reading=reading_of(RunOptions(sep=sep, decimal=decimal, encoding=encoding)),
     )  # fmt: skip
 
 

@@ -10,9 +10,10 @@ import pandas as pd
 from ..catalogue import load
 from ..data.files import holds_several, split_source, view_name
 from ..errors import DataError, OptionError
-from ..escaping import file_names, write_csv
+from ..escaping import file_names
 from ..storage import replacing, writing
 from .console import give, say
+from .csv_files import write_csv
 from .loading import Samples, load_samples
 from .settings import RunOptions
 

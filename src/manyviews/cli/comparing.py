@@ -8,10 +8,11 @@ from matplotlib.figure import Figure
 from rich.table import Table
 
 from ..errors import OptionError
-from ..escaping import in_markup, visible, write_csv
+from ..escaping import in_markup, visible
 from ..stacking import Comparison, compare
 from ..storage import writing
 from .console import give, results, say
+from .csv_files import write_csv
 from .loading import load_samples
 from .settings import RunOptions
 

@@ -6,13 +6,13 @@ from typing import Any
 import pandas as pd
 
 from ..checking import Check
-from ..escaping import write_csv
 from ..fitted.findings import structure
 from ..inference.checkpoint import keeping_checkpoints
 from ..report import write_report
 from ..report.assess import Assessment, assess
 from ..report.findings import stability_of
 from .console import INTERRUPTED, collecting_warnings, give, say
+from .csv_files import write_csv
 from .giving import as_data, fit_model, scores_of
 from .loading import Samples, hold_out, load_samples, usual_share
 from .looking import look_at

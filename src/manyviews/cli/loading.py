@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ..data import as_views
-from ..data.files import Sources, read_column, read_views, split_column
+from ..data.files import Sources, read_column, read_views, split_column, view_name
+from ..data.reading import Reading
 from ..errors import DataError, OptionError
 from .settings import RunOptions
 
@@ -93,10 +94,10 @@ def read_sources(
         used += [(view, column) for column in beside if column not in known]
     found = read_views(
         run.views,
-        run.reading(),
+        reading_of(run),
         leave_out=used,
         columns=columns,
-        categorical=run.categorical(),
+        categorical=categorical_of(run),
     )
     for view, levels in found.levels.items():
         run.levels |= {f"{view}:{column}": words for column, words in levels.items()}
@@ -140,7 +141,7 @@ def _for_samples(
         return None
     path = split_column(source)[0].resolve()
     owners = [view for view, place in sources.places.items() if place.resolve() == path]
-    column = read_column(source, run.reading(), owners[0] if owners else what)
+    column = read_column(source, reading_of(run), owners[0] if owners else what)
     if not isinstance(column.index, pd.RangeIndex) or isinstance(samples, pd.RangeIndex):
         absent = samples[~samples.isin(column.index)]
         if not len(absent):
@@ -152,3 +153,23 @@ def _for_samples(
             f"{source} has {len(column)} rows, there are {len(samples)} samples (--{what})"
         )
     return column.set_axis(samples, axis=0)
+
+
+def reading_of(run: RunOptions) -> Reading:
+    """How files are to be read."""
+    if run.decimal not in {None, ".", ","}:
+        raise OptionError(f"--decimal must be . or , but is {run.decimal!r}")
+    return Reading(run.index, run.indexes, run.sep, run.decimal, run.encoding, tuple(run.na_values))
+
+
+def categorical_of(run: RunOptions) -> dict[str, dict[str, list[str]]]:
+    """Views whose words become numbers of levels, with the levels that are known."""
+    asked = run.options.get("likelihood")
+    views = [view_name(source) for source in run.views] if asked == "categorical" else []
+    if isinstance(asked, dict):
+        views = [view for view, kind in asked.items() if kind == "categorical"]
+    found: dict[str, dict[str, list[str]]] = {view: {} for view in views}
+    for place, levels in run.levels.items():
+        view, _, column = place.partition(":")
+        found.setdefault(view, {})[column] = levels
+    return found

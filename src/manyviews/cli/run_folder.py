@@ -12,9 +12,10 @@ import pandas as pd
 from ..data.files import split_source
 from ..data.values import dated
 from ..errors import DataError, OptionError
-from ..escaping import file_names, write_csv
+from ..escaping import file_names
 from ..plot.subject import Subject
 from ..storage import write_text, writing
+from .csv_files import write_csv
 from .settings import RunOptions
 
 LABELS = "labels.csv"

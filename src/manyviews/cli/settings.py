@@ -7,8 +7,6 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, Self
 
-from ..data.files import view_name
-from ..data.reading import Reading
 from ..errors import OptionError
 from ..options import Kind, count, instance_of, number
 from ..storage import write_text
@@ -85,26 +83,6 @@ class RunOptions:
             if getattr(options, name):
                 setattr(options, name, _beside(path, getattr(options, name)))
         return options
-
-    def reading(self) -> Reading:
-        """How files are to be read."""
-        if self.decimal not in {None, ".", ","}:
-            raise OptionError(f"--decimal must be . or , but is {self.decimal!r}")
-        return Reading(
-            self.index, self.indexes, self.sep, self.decimal, self.encoding, tuple(self.na_values)
-        )
-
-    def categorical(self) -> dict[str, dict[str, list[str]]]:
-        """Views whose words become numbers of levels, with the levels that are known."""
-        asked = self.options.get("likelihood")
-        views = [view_name(source) for source in self.views] if asked == "categorical" else []
-        if isinstance(asked, dict):
-            views = [view for view, kind in asked.items() if kind == "categorical"]
-        found: dict[str, dict[str, list[str]]] = {view: {} for view in views}
-        for place, levels in self.levels.items():
-            view, _, column = place.partition(":")
-            found.setdefault(view, {})[column] = levels
-        return found
 
     def override(self, **given: Any) -> None:
         """Let flags that were given win over the file."""

@@ -19,7 +19,7 @@ from ..plot.subject import Subject
 from ..report import write_comparison, write_report
 from .applying import as_new_data, columns_beside, known_columns, words_of
 from .console import give, results, say
-from .loading import load_samples
+from .loading import load_samples, reading_of
 from .run_folder import RunFolder
 from .settings import RunOptions
 
@@ -105,7 +105,7 @@ def report_on(file: Path, run: RunOptions, out: Path, quiet: bool, as_json: bool
         held_out, when = as_new_data(model, samples), samples.when()
     metadata = None
     if run.labels:
-        metadata = read_column(run.labels, run.reading(), "labels")
+        metadata = read_column(run.labels, reading_of(run), "labels")
     elif folder is not None:
         metadata = folder.known_labels(model)
     shapes = {**({} if folder is None else folder.known_shapes()), **run.shapes}
