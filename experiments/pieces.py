@@ -12,6 +12,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,12 +50,15 @@ def finished(
     say: Callable[[Any], str] = lambda answer: "",
     *,
     all_of_them: bool = True,
+    together: Callable[[Piece], Any] = lambda piece: piece,
 ) -> dict[Piece, Any]:
     """What ``work`` makes of each piece, in their order.
 
     With ``--limit`` no piece is begun after so many seconds: the same command again does the rest.
+    One process does pieces that follow each other and are alike by ``together``, one by one: what
+    it has compiled serves them all.
     """
-    kept = done(setting, work, pieces, say, all_of_them)
+    kept = done(setting, work, pieces, say, all_of_them, together)
     return {piece: found["answer"] for piece, found in kept.items()}
 
 
@@ -82,6 +86,7 @@ def done(
     pieces: Iterable[Piece],
     say: Callable[[Any], str],
     all_of_them: bool,
+    together: Callable[[Piece], Any] = lambda piece: piece,
 ) -> dict[Piece, dict[str, Any]]:
     """Answers and seconds of the pieces, from their files or done now."""
     paths = {piece: place(setting, work, piece) for piece in pieces}
@@ -91,12 +96,12 @@ def done(
         os.environ.update(ONE_THREAD)
     progress = Progress(found, setting.jobs)
     began = time.perf_counter()
-    given = ((work, piece, paths[piece], setting) for piece in setting.in_time(left))
-    for piece, kept in side_by_side(answered, given, setting.jobs):
-        if kept is None:
-            continue
-        found[piece] = kept
-        progress.say(piece, say(kept["answer"]), kept["seconds"])
+    runs = (tuple(alike) for _, alike in groupby(left, together))
+    given = ((work, run, [paths[p] for p in run], setting) for run in setting.in_time(runs))
+    for run in side_by_side(all_answered, given, setting.jobs):
+        for piece, kept in run.items():
+            found[piece] = kept
+            progress.say(piece, say(kept["answer"]), kept["seconds"])
     setting.ledger.waited += time.perf_counter() - began
     whole = {piece: kept for piece, kept in found.items() if kept is not None}
     setting.ledger.worked += sum(kept["seconds"] for kept in whole.values())
@@ -110,19 +115,26 @@ def done(
     return whole
 
 
-def answered(
-    work: Work, piece: Piece, path: Path, setting: Setting
-) -> tuple[Piece, dict[str, Any] | None]:
-    """Do a piece and keep it; the answer is the one that will be read. None if it is too late."""
-    if setting.time_is_up():
-        return piece, None
+def all_answered(
+    work: Work, pieces: Iterable[Piece], paths: Iterable[Path], setting: Setting
+) -> dict[Piece, dict[str, Any]]:
+    """Do pieces one by one, as many as there is time for."""
+    found = {}
+    for piece, path in zip(pieces, paths, strict=True):
+        if not setting.time_is_up():
+            found[piece] = answered(work, piece, path, setting)
+    return found
+
+
+def answered(work: Work, piece: Piece, path: Path, setting: Setting) -> dict[str, Any]:
+    """Do a piece and keep it; the answer is the one that will be read."""
     began = time.perf_counter()
     answer = work(setting, *piece)
     kept = {"answer": json.loads(json.dumps(answer, default=plain))}
     kept["seconds"] = time.perf_counter() - began
     kept["where"] = f"{os.cpu_count()} cores"
     Cells.write(path, kept)
-    return piece, kept
+    return kept
 
 
 def plain(value: Any) -> Any:

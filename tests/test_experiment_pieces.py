@@ -69,6 +69,21 @@ def test_after_the_limit_nothing_is_begun(setting):
     assert DONE == [("a", 1)]
 
 
+def test_pieces_that_belong_together_are_done_in_one_process(setting, monkeypatch):
+    runs = []
+
+    def watched(work, run, jobs):
+        for piece in run:
+            runs.append(piece[1])
+            yield work(*piece)
+
+    monkeypatch.setattr("experiments.pieces.side_by_side", watched)
+    pieces = [("a", 0), ("a", 1), ("b", 0), ("a", 2)]
+    found = finished(setting, squares, pieces, together=lambda piece: piece[0])
+    assert runs == [(("a", 0), ("a", 1)), (("b", 0),), (("a", 2),)]
+    assert list(found) == pieces
+
+
 def test_values_are_gathered_by_method_and_measure(setting):
     found = tallied(setting, by_method, [("x", seed) for seed in range(3)])
     assert found["ours", "error"].values == [1.0, 2.0, 3.0]

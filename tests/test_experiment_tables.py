@@ -4,12 +4,23 @@ from collections import Counter
 
 import pytest
 from experiments.setting import DataFolderError
-from experiments.tables import METHODS, SIDE_BY_SIDE, chosen_tasks, comparisons, planned
+from experiments.tables import (
+    FEW_SAMPLES,
+    METHODS,
+    SIDE_BY_SIDE,
+    chosen_tasks,
+    comparisons,
+    planned,
+)
 from experiments.tables_tasks import FOLDS, TASKS
+
+SIZES = {
+    task.label: FEW_SAMPLES + 1 + place if place < 12 else place for place, task in enumerate(TASKS)
+}
 
 
 def test_every_fold_of_every_method_is_a_piece():
-    pieces = planned(TASKS, METHODS, 3)
+    pieces = planned(TASKS, METHODS, 3, SIZES)
     assert len(set(pieces)) == len(pieces)
     blocks = sum(task.split == "blocks" for task in TASKS)
     assert len(pieces) == FOLDS * len(METHODS) * (3 * len(TASKS) - 2 * blocks)
@@ -17,13 +28,26 @@ def test_every_fold_of_every_method_is_a_piece():
     assert set(counts.values()) == {FOLDS * len(METHODS)}
 
 
-def test_neighbours_are_of_different_data():
-    pieces = planned(TASKS, METHODS, 1)
-    for first in range(0, len(pieces) - SIDE_BY_SIDE, SIDE_BY_SIDE):
+def test_small_tasks_come_whole_and_the_longest_first():
+    pieces = planned(TASKS, METHODS, 1, SIZES)
+    whole = FOLDS * len(METHODS)
+    n_few = sum(size <= FEW_SAMPLES for size in SIZES.values())
+    sizes = []
+    for first in range(0, whole * n_few, whole):
+        (label,) = {piece[0] for piece in pieces[first : first + whole]}
+        sizes.append(SIZES[label])
+    assert sizes == sorted(sizes, reverse=True)
+    assert [piece[1] for piece in pieces[: FOLDS + 1]] == [METHODS[-1]] * FOLDS + [METHODS[-2]]
+    assert [piece[3] for piece in pieces[:FOLDS]] == list(range(FOLDS))
+
+
+def test_large_tasks_have_their_stacks_last_and_neighbours_of_different_data():
+    pieces = [p for p in planned(TASKS, METHODS, 1, SIZES) if SIZES[p[0]] > FEW_SAMPLES]
+    assert [p[1] == "Stack" for p in pieces] == sorted(p[1] == "Stack" for p in pieces)
+    for first in range(0, FOLDS * SIDE_BY_SIDE, SIDE_BY_SIDE):
         some = pieces[first : first + SIDE_BY_SIDE]
-        if len({piece[1] for piece in some}) == 1:
-            assert len({piece[0] for piece in some}) == SIDE_BY_SIDE
-    assert pieces[0][1] == METHODS[-1]
+        assert {piece[1:] for piece in some} == {("MRD", 0, first // SIDE_BY_SIDE)}
+        assert len({piece[0] for piece in some}) == SIDE_BY_SIDE
 
 
 def test_what_is_not_done_in_all_folds_has_no_row():

@@ -7,7 +7,13 @@ import pytest
 from manyviews import MRD, Search
 from manyviews.expectations import Gaussian
 from manyviews.inference.objective import Objective
-from manyviews.inference.row_programs import FEW, filled_up, rows_to_compile, sharing_programs
+from manyviews.inference.row_programs import (
+    FEW,
+    SEVERAL,
+    filled_up,
+    rows_to_compile,
+    sharing_programs,
+)
 from manyviews.mappings import make_outputs
 from manyviews.mappings.base import condition
 from manyviews.variational.fit import starting_model
@@ -97,5 +103,9 @@ def test_how_many_rows_there_are():
         with sharing_programs(80):
             assert rows_to_compile(30) == 100
     with sharing_programs(FEW + 50):
-        assert [rows_to_compile(n) for n in (198, 200, 208, 245)] == [208, 208, 208, 250]
+        assert [rows_to_compile(n) for n in (198, 208, 245)] == [250, 250, 250]
+        with sharing_programs(FEW + 1):
+            assert [rows_to_compile(n) for n in (130, 201, 202)] == [208, 208, 250]
+    with sharing_programs(SEVERAL + 50):
+        assert [rows_to_compile(n) for n in (985, 992, 1045)] == [992, 992, 1050]
     assert rows_to_compile(30) == 30

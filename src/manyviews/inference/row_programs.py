@@ -15,32 +15,39 @@ import jax.numpy as jnp
 from ..expectations import Gaussian
 from ..mappings.outputs import PatternedOutputs, ScatteredOutputs
 
-FEW = 200  # rows up to which a fit to some takes less time than a program
+FEW = 200  # rows up to which a fit to any part takes less time than a program
+SEVERAL = 1000  # rows up to which a fit to nearly all of them does
 STEP = 16  # of more, that parts nearly as large have in common
 
-_most: ContextVar[int] = ContextVar("most rows", default=0)
+_wholes: ContextVar[tuple[int, ...]] = ContextVar("rows of what is fitted in parts", default=())
 
 
 @contextmanager
 def sharing_programs(n_rows: int) -> Iterator[None]:
     """While in here, fits to parts of so many rows share their programs.
 
-    Of up to 200 rows, those of all rows; of more, those of the next multiple of 16. Within another
-    block of this kind, the larger number counts.
+    Of up to 1000 rows, those of all rows; of more, those of the next multiple of 16. Within other
+    blocks of this kind, the largest number counts if it is 200 or less; otherwise the smallest that
+    is large enough, rounded up.
     """
-    token = _most.set(max(n_rows, _most.get()))
+    token = _wholes.set((*_wholes.get(), n_rows))
     try:
         yield
     finally:
-        _most.reset(token)
+        _wholes.reset(token)
 
 
 def rows_to_compile(n_rows: int) -> int:
     """The rows of the program that is to fit so many."""
-    most = _most.get()
+    wholes = _wholes.get()
+    most = max(wholes, default=0)
     if n_rows >= most:
         return n_rows
-    return most if most <= FEW else min(-(-n_rows // STEP) * STEP, most)
+    if most <= FEW:
+        return most
+    whole = min(each for each in wholes if each >= n_rows)
+    wanted = whole if whole <= SEVERAL else n_rows
+    return min(-(-wanted // STEP) * STEP, most)
 
 
 def filled_up(q: Gaussian, outputs: Any) -> tuple[Gaussian, Any]:

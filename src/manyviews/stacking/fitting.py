@@ -69,7 +69,7 @@ def fit_all(
 ) -> list[Outcome]:
     """Fit every member without each of the folds (all rows for -1) and ask the questions."""
     pieces = [
-        (name, member, views, fold, number, questions, groups, seed)
+        (name, member, views, fold, number, questions, groups, seed, ALL in folds)
         for number in folds
         for name, member in members.items()
     ]
@@ -91,15 +91,21 @@ def fit_one(
     questions: Sequence[Question],
     groups: Any,
     seed: int | None,
+    whole: bool = False,
 ) -> Outcome:
-    """One member and one fold; what goes wrong for a reason is said, not raised."""
+    """One member and one fold; what goes wrong for a reason is said, not raised.
+
+    Compiled programs are shared with the fits to other folds, and with that to all rows where
+    there is one (``whole``).
+    """
     began = time.perf_counter()
     kept = fold != number
+    most = len(fold) if whole else len(fold) - int(np.bincount(fold).min())
     outcome = Outcome(name, number)
     with (
         warnings.catch_warnings(record=True) as caught,
         single_threaded_blas(),
-        sharing_programs(len(views)),
+        sharing_programs(most),
     ):
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", MemberLeftOutWarning)

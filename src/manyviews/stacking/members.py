@@ -14,6 +14,7 @@ from ..inference.search import Search
 from ..linear import GroupFactorAnalysis, ProbabilisticCCA
 from ..shells import TableModel
 from ..variational import MRD
+from ..variational.options import MOST_INDUCING
 from .mixture import Mixture
 from .question import Question
 from .regressions import RECIPES, Recipe
@@ -137,11 +138,16 @@ def fresh(member: Any, n_rows: int, seed: int | None) -> Any:
         if name.rpartition("__")[2] == "n_inducing":
             if isinstance(value, dict):
                 made.set_params(**{name: {k: min(v, n_rows) for k, v in value.items()}})
-            elif isinstance(value, int):
-                made.set_params(**{name: min(value, n_rows)})
+            elif isinstance(value, int) or (n_rows < MOST_INDUCING and _is_mrd(made)):
+                made.set_params(**{name: min(value or MOST_INDUCING, n_rows)})
         if name.rpartition("__")[2] == "random_state" and value is None and seed is not None:
             made.set_params(**{name: seed})
     return made
+
+
+def _is_mrd(member: Any) -> bool:
+    """Whether no number of inducing inputs means `MOST_INDUCING`, or as many as there are rows."""
+    return isinstance(member.model if isinstance(member, Asked) else member, MRD)
 
 
 def fitted(member: Any, views: Views, groups: Any) -> Any:

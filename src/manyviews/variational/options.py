@@ -27,6 +27,7 @@ from ..options import (
 from .fit import FACTORS, FitOptions, default_plans
 
 DEFAULT_NOISE_FLOOR = 1e-6  # of a view's variance
+MOST_INDUCING = 50  # inducing inputs, unless asked otherwise
 
 FITTING: Options = {
     "search": (instance_of(Search), NONE),
@@ -121,7 +122,7 @@ def fit_options(
 
 def inducing_count(asked: int | None, n_samples: int) -> int:
     """The number of inducing inputs: fifty, or as many as there are samples, or as asked."""
-    count = min(50, n_samples) if asked is None else int(asked)
+    count = min(MOST_INDUCING, n_samples) if asked is None else int(asked)
     if count > n_samples:
         raise OptionError(f"n_inducing={count} is more than the {n_samples} samples there are")
     return count

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cho_solve, cholesky, lapack
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
@@ -137,8 +137,8 @@ def learn_covariance(
     kept = max(1, min(n_components, int(np.sum(s > 1e-6 * s[0])) if s.size and s[0] > 0 else 1))
     V = Vt[:kept].T
     z = X @ V
-    S = Y @ Y.T / Y.shape[1]
-    power = max(float(np.trace(S)) / len(S), 1e-12)
+    F = _root(Y)
+    power = max(float(np.sum(F**2)) / len(F), 1e-12)
     linear = X @ X.T / X.shape[1]
     width = np.sqrt(max(float(np.sum(z.var(axis=0))), 1e-12))
     start = np.log(np.concatenate([np.full(kept, width), power * np.array([0.3, 0.3, 0.5])]))
@@ -148,12 +148,12 @@ def learn_covariance(
         wave = a * np.exp(-0.5 * cdist(z / lengths, z / lengths, "sqeuclidean"))
         K = wave + b * linear + (noise + JITTER * power) * np.eye(len(z))
         L = cholesky(K, lower=True, check_finite=False)
-        inverse = cho_solve((L, True), np.eye(len(z)), check_finite=False)
-        inner = inverse @ S @ inverse
-        W, A = inverse - inner, (inverse - inner) * wave
-        apart = 2.0 * (A.sum(axis=1) @ z**2 - np.einsum("iq,ij,jq->q", z, A, z, optimize=True))
+        W, solved = _inverse(L), cho_solve((L, True), F, check_finite=False)
+        value = np.sum(F * solved) + 2.0 * np.log(np.diag(L)).sum()
+        W -= solved @ solved.T  # K⁻¹ - K⁻¹FFᵀK⁻¹
+        A = W * wave
+        apart = 2.0 * (A.sum(axis=1) @ z**2 - np.sum(z * (A @ z), axis=0))
         slopes = [apart / lengths**2, [A.sum(), b * np.sum(W * linear), noise * np.trace(W)]]
-        value = np.sum(inverse * S) + 2.0 * np.log(np.diag(L)).sum()
         return 0.5 * float(value), 0.5 * np.concatenate(slopes)
 
     bounds = [(v - 7.0, v + 7.0) for v in start]
@@ -163,3 +163,18 @@ def learn_covariance(
     )  # fmt: skip
     lengths, (a, b, noise) = np.exp(found.x[:kept]), np.exp(found.x[kept:])
     return Covariance(V, lengths, float(a), float(b)), float(noise)
+
+
+def _root(Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N R"]:
+    """F with FFᵀ = YYᵀ/D, and no more columns than rows."""
+    if Y.shape[1] > len(Y):
+        U, s, _ = np.linalg.svd(Y, full_matrices=False)
+        return U * (s / np.sqrt(Y.shape[1]))
+    return Y / np.sqrt(Y.shape[1])
+
+
+def _inverse(L: Float[np.ndarray, "N N"]) -> Float[np.ndarray, "N N"]:
+    """(LLᵀ)⁻¹."""
+    lower, _ = lapack.dpotri(L, lower=1)
+    lower = np.tril(lower)
+    return lower + np.tril(lower, -1).T
