@@ -195,8 +195,8 @@ class AutoregressiveGP(BaseEstimator):
         if n_steps < 1:
             raise OptionError(f"n_steps must be positive, got {n_steps!r}")
         posterior = self.model_.engine_.posteriors[0]
-        extra = self._exogenous(exogenous, n_steps, self.n_exogenous_)
-        extra = jnp.asarray(extra[: -(-n_steps // self.block)])  # a row for each block
+        given = self._exogenous(exogenous, n_steps, self.n_exogenous_)
+        extra = jnp.asarray(given[: -(-n_steps // self.block)])  # a row for each block
         window = self._start(history, sequence)
         with single_threaded_blas():
             if n_samples is not None:

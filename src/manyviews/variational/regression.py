@@ -55,7 +55,8 @@ class SeenInputs:
         """The latent space, q(X) at what the inputs alone say."""
         missing = np.isnan(self.values)
         noisy = ~missing & np.broadcast_to(self.noise > 0, missing.shape)
-        space = (CentredInputs if self.centred else UncertainInputs)(
+        kind: type[UncertainInputs] = CentredInputs if self.centred else UncertainInputs
+        space = kind(
             self.gaussian.complete(self.values).filled,
             noisy,
             missing,
