@@ -12,6 +12,7 @@ nothing of the kind is done here.
 
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from manyviews import McGPDS, Search, Stage
 
 from .paper_model import paper_mrd
+from .pieces import finished
 from .pose import Frames, along_flow, pace
 from .pose_baselines import baselines, joint_distance
 from .pose_points import EK, SHON, ek_poses, shon_poses
@@ -61,6 +63,9 @@ POWERS = (1.0, 0.1, 0.01)
 TREATMENTS = ("conditional", "nearest", "nearest-own")
 HELD_OUT = (1, 4, 7, 8)
 HELD = ("noise", "kernel.*variance", "alpha", "spread")
+N_COMPONENTS, N_INDUCING = 5, 50
+SIZES = {"Q": (2, 3, 8), "M": (10, 25, 100)}  # the paper's figure 8, beside those of the table
+MRDS = {"MRD": False, "MRD with dynamics": True}
 STAGES = (Stage("lbfgs", 40, hold=HELD), Stage("adam", 120), Stage("lbfgs", 60))
 BRIEF = (Stage("lbfgs", 3, hold=HELD), Stage("lbfgs", 3))
 
@@ -110,22 +115,31 @@ def run(setting: Setting) -> list[Row]:
     """Baselines, the choice on training sequences, McGPDS, its ablations and its rivals."""
     train, test = load(setting)
     rows = baseline_rows(train, test)
+    points = (SHON, EK, f"{EK} with dynamics")
     if setting.quick:
-        rows += main_rows(setting, train, test, LEARNT) + point_rows(setting, train, test)
+        rows += main_rows(setting, LEARNT) + piece_rows(setting, "rival", [(n,) for n in points])
         return rows + standardised(rows)
     if "learnt" in setting.methods:
-        rows += learnt_rows(setting, train, test, LEARNT)
-        return rows + standardised(rows)
-    (by_distance, by_density, learnt), table = choose(setting, train)
-    rows += table + main_rows(setting, train, test, by_distance)
-    if by_density != by_distance:
-        chosen = main_rows(setting, train, test, by_density, "McGPDS, chosen by density")
-        rows += [row for row in chosen if row.method == "McGPDS, chosen by density"]
-    rows += learnt_rows(setting, train, test, learnt)
-    for name in ABLATIONS:
-        rows += ablation_rows(setting, train, test, by_distance, name)
-    rows += rival_rows(train, test) + point_rows(setting, train, test)
+        return [*rows, *learnt_rows(setting, LEARNT), *standardised(rows)]
+    kinds, rivals = [("kind", *kind) for kind in KINDS], [(name,) for name in (*MRDS, *points)]
+    finished(setting, one_piece, [*kinds, *(("rival", *rival) for rival in rivals)])  # at once
+    (by_distance, by_density, learnt), table = choose(finished(setting, one_piece, kinds))
+    ablations = [(*by_distance, name) for name in ABLATIONS]
+    fits = [one for answers in (by_distance, learnt) for one in fits_of(setting, answers)]
+    sizes = [piece for _, piece in sized(by_distance)]
+    others = [("ablation", *one) for one in ablations] + fits_of(setting, by_density)[:1]
+    finished(setting, one_piece, list(dict.fromkeys([*fits, *others, *sizes])))
+    rows += table + main_rows(setting, by_distance)
+    if by_density not in (by_distance, learnt):
+        rows += density_rows(setting, by_density)
+    rows += learnt_rows(setting, learnt) + size_rows(setting, by_distance)
+    rows += piece_rows(setting, "ablation", ablations) + piece_rows(setting, "rival", rivals)
     return rows + standardised(rows)
+
+
+def one_piece(setting: Setting, what: str, *rest: Any) -> Any:
+    """A kind on held-out sequences, a fit for the test walk, an ablation or a rival."""
+    return WORK[what](setting, *rest)
 
 
 def baseline_rows(train: Frames, test: Frames) -> list[Row]:
@@ -142,11 +156,12 @@ def baseline_rows(train: Frames, test: Frames) -> list[Row]:
 
 def fit(setting: Setting, train: Frames, seed: int, **options: Any) -> McGPDS:
     """Q = 5 as in the paper, Matérn-3/2 priors, M = 50 for each process, J = 1."""
+    sizes = options.pop("n_components", N_COMPONENTS), options.pop("n_inducing", N_INDUCING)
     if options.get("sharing") == "held":
         options |= {"sharing": "view", "alpha": HELD_ALPHA}
     model = McGPDS(
-        5, time_kernel=options.pop("time_kernel", "matern32"), shared_kernel="matern32",
-        n_inducing=8 if setting.quick else None, random_state=seed,
+        sizes[0], 8 if setting.quick else sizes[1], random_state=seed,
+        time_kernel=options.pop("time_kernel", "matern32"), shared_kernel="matern32",
         search=Search(stages=BRIEF if setting.quick else STAGES), **options,
     )  # fmt: skip
     with warnings.catch_warnings():
@@ -181,24 +196,34 @@ def predictions(
         }  # fmt: skip
 
 
-def choose(setting: Setting, train: Frames) -> tuple[tuple[Answers, ...], list[Row]]:
-    """The best on held-out sequences: by distance, by density, by distance with α learnt."""
+def one_kind(setting: Setting, *kind: Any) -> dict[str, Any]:
+    """Scores of one kind on held-out training sequences, by every power and treatment."""
+    train, _ = load(setting)
     out = np.isin(train.sequence, HELD_OUT)
+    began = time.perf_counter()
+    model = fit(setting, train.take(~out), 0, **Answers(*kind).kind)
+    seconds = time.perf_counter() - began
+    scores = [
+        (power, private, found)
+        for power in POWERS
+        for private, found in predictions(model, train.take(out), power, TREATMENTS).items()
+    ]
+    return {"scores": scores, "seconds": seconds}
+
+
+def choose(found: dict[Any, Any]) -> tuple[tuple[Answers, ...], list[Row]]:
+    """The best on held-out sequences: by distance, by density, by distance with α learnt."""
     scores: dict[Answers, dict[str, float]] = {}
-    seconds = {}
-    for kind in KINDS:
-        began = time.perf_counter()
-        model = fit(setting, train.take(~out), 0, **Answers(*kind).kind)
-        seconds[kind] = time.perf_counter() - began
-        for power in POWERS:
-            for private, found in predictions(model, train.take(out), power, TREATMENTS).items():
-                scores[Answers(*kind, power, private)] = found
-    rows = [
-        Row(f"McGPDS, {answers}", f"validation-{measure}", found[measure], ours=True,
-            seconds=seconds[answers[:3]], note="training sequences held out")
-        for answers, found in scores.items()
-        for measure in ("joint-distance", "NLPD")
-    ]  # fmt: skip
+    rows: list[Row] = []
+    for (_, *kind), tried in found.items():
+        for power, private, measured in tried["scores"]:
+            answers = Answers(*kind, power, private)
+            scores[answers] = measured
+            rows += [
+                Row(f"McGPDS, {answers}", f"validation-{measure}", measured[measure], ours=True,
+                    seconds=tried["seconds"], note="training sequences held out")
+                for measure in MEASURED
+            ]  # fmt: skip
     learnt = [answers for answers in scores if answers.sharing != "held"]
     best = tuple(
         min(asked, key=lambda answers: scores[answers][measure])
@@ -223,31 +248,78 @@ def summary(
     ]  # fmt: skip
 
 
-def main_rows(
-    setting: Setting, train: Frames, test: Frames, answers: Answers, method: str = "McGPDS"
-) -> list[Row]:
+def fits_of(setting: Setting, answers: Answers) -> list[Any]:
+    """The fits behind the rows of some answers."""
+    seeds = range(1 if setting.quick else setting.seeds)
+    return [("fit", *answers, seed, N_COMPONENTS, N_INDUCING) for seed in seeds]
+
+
+def one_fit(setting: Setting, *asked: Any) -> dict[str, Any]:
+    """Measures on the test walk by treatment, those of the neighbour in X, and the weights."""
+    *said, seed, n_components, n_inducing = asked
+    answers = Answers(*said)
+    train, test = load(setting)
+    began = time.perf_counter()
+    model = fit(setting, train, seed, n_components=n_components, n_inducing=n_inducing,
+                **answers.kind)  # fmt: skip
+    seconds = time.perf_counter() - began
+    found = predictions(model, test, answers.power, TREATMENTS)
+    found["X"] = neighbour_in_x(model, train, test)
+    weights = model.alpha_.to_numpy().round(2)
+    weights = weights if answers.sharing == "dimension" else weights[:, 0]
+    return {"found": found, "weights": weights, "seconds": seconds}
+
+
+def main_rows(setting: Setting, answers: Answers, method: str = "McGPDS") -> list[Row]:
     """McGPDS with the chosen answers; beside it the other treatments, and neighbours in X."""
-    found: dict[str, list[dict[str, float]]] = {}
-    seeds = 1 if setting.quick else setting.seeds
-    began, weights = time.perf_counter(), []
-    for seed in range(seeds):
-        model = fit(setting, train, seed, **answers.kind)
-        weights.append(model.alpha_.to_numpy().round(2).tolist())
-        for private, values in predictions(model, test, answers.power, TREATMENTS).items():
-            found.setdefault(private, []).append(values)
-        found.setdefault("X", []).append(neighbour_in_x(model, train, test))
-    seconds = (time.perf_counter() - began) / seeds
-    rows = summary(method, found[answers.private], seconds, f"{answers}; α {weights[0]}")
+    fits = list(finished(setting, one_piece, fits_of(setting, answers)).values())
+    seconds = float(np.mean([one["seconds"] for one in fits]))
+
+    def of(treatment: str) -> list[dict[str, float]]:
+        return [one["found"][treatment] for one in fits]
+
+    note = f"{answers}; α {fits[0]['weights']}"
+    rows = summary(method, of(answers.private), seconds, note)
     for private in TREATMENTS:
-        note = answers._replace(private=private)
-        rows += summary(f"McGPDS, {private}", found[private], seconds, str(note))
-    return rows + summary("NN in X of McGPDS", found["X"], seconds)
+        named = str(answers._replace(private=private))
+        rows += summary(f"McGPDS, {private}", of(private), seconds, named)
+    return rows + summary("NN in X of McGPDS", of("X"), seconds)
 
 
-def learnt_rows(setting: Setting, train: Frames, test: Frames, answers: Answers) -> list[Row]:
+def density_rows(setting: Setting, answers: Answers) -> list[Row]:
+    """One fit with the answers that had the best density."""
+    (one,) = finished(setting, one_piece, fits_of(setting, answers)[:1]).values()
+    found, note = one["found"][answers.private], f"{answers}; α {one['weights']}"
+    rows = summary("McGPDS, chosen by density", [found], one["seconds"], note)
+    for row in rows:
+        if row.measure in MEASURED:
+            row.published = PUBLISHED["McGPDS"][MEASURED.index(row.measure)]
+    return rows
+
+
+def sized(answers: Answers) -> list[tuple[str, Any]]:
+    """Fits of other sizes, by name: the paper's figure 8."""
+    usual = {"Q": N_COMPONENTS, "M": N_INDUCING}
+    return [
+        (f"McGPDS, {letter} = {size}", ("fit", *answers, 0, *(usual | {letter: size}).values()))
+        for letter, sizes in SIZES.items()
+        for size in sizes
+    ]
+
+
+def size_rows(setting: Setting, answers: Answers) -> list[Row]:
+    """Errors and seconds by the dimensions of a path and by the number of inducing inputs."""
+    rows = []
+    for name, piece in sized(answers):
+        (one,) = finished(setting, one_piece, [piece]).values()
+        rows += summary(name, [one["found"][answers.private]], one["seconds"], str(answers))
+    return rows
+
+
+def learnt_rows(setting: Setting, answers: Answers) -> list[Row]:
     """McGPDS with learnt weights, as the paper defines it, and the other treatments beside it."""
     method = "McGPDS, learnt α"
-    rows = main_rows(setting, train, test, answers, method)
+    rows = main_rows(setting, answers, method)
     for row in rows:
         if row.method != method:
             row.method += ", learnt α"
@@ -267,14 +339,28 @@ def neighbour_in_x(model: McGPDS, train: Frames, test: Frames) -> dict[str, floa
     return {"joint-distance": joint_distance(poses, test.P)}
 
 
-def ablation_rows(
-    setting: Setting, train: Frames, test: Frames, answers: Answers, name: str
-) -> list[Row]:
+def piece_rows(setting: Setting, what: str, asked: list[Any]) -> list[Row]:
+    """Rows of pieces that tell methods, measures, seconds and notes."""
+    pieces = [(what, *one) for one in asked]
+    return [
+        row
+        for told in finished(setting, one_piece, pieces).values()
+        for method, found, seconds, note in told
+        for row in summary(method, [found], seconds, note)
+    ]
+
+
+def one_ablation(setting: Setting, *asked: Any) -> list[Any]:
     """One of the paper's ablations, with the power chosen for the whole model.
 
     The treatment is the better one on the training sequences, by cross-validation.
     """
+    *said, name = asked
+    answers = Answers(*said)
+    train, test = load(setting)
     options = {**answers.kind, **ABLATIONS[name]}
+    if options["sharing"] == "none":
+        options["fit_power"] = 1.0  # there are no weights to learn
     began = time.perf_counter()
     model = fit(setting, train, 0, **options)
     seconds = time.perf_counter() - began
@@ -283,48 +369,48 @@ def ablation_rows(
         warnings.simplefilter("ignore")
         private = str(model.compare_private("silhouette", "pose").idxmin())
     found = predictions(model, test, answers.power, (private,))[private]
-    return summary(name, [found], seconds, f"power {answers.power:g}, {private}")
+    return [(name, found, seconds, f"power {answers.power:g}, {private}")]
 
 
-def rival_rows(train: Frames, test: Frames) -> list[Row]:
-    """MRD without and with dynamics, with default options."""
-    rows = []
-    views = {"silhouette": train.S, "pose": train.P}
-    for dynamic in (False, True):
-        name = "MRD with dynamics" if dynamic else "MRD"
-        began = time.perf_counter()
-        model = paper_mrd(
-            10, 50, evidence_power="auto", time_kernel="matern32",
-            search=Search(n_restarts=1, max_iter=150), random_state=0,
-        )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(views, **train.times(dynamic))
-            seconds = time.perf_counter() - began
-            answer = model.predict(
-                {"silhouette": test.S}, "pose", return_std=True, **test.times(dynamic)
-            )
-            rows += summary(name, [measures(test, *answer)], seconds, "power read off residuals")
-            if dynamic and model.shared():
-                index, _ = model.correspondences(
-                    {"silhouette": test.S}, "pose", 1, **test.times(True)
-                )
-                distance = joint_distance(train.P[index[:, 0].astype(int)], test.P)
-                rows += summary("NN in X of MRD", [{"joint-distance": distance}], seconds)
-    return rows
+def one_rival(setting: Setting, name: str) -> list[Any]:
+    """MRD, with default options, or a model of latent points."""
+    train, test = load(setting)
+    if name in MRDS:
+        return mrd_found(name, train, test)
+    if name == SHON:
+        poses = shon_poses(train, test, 10, 10 if setting.quick else 100)
+    else:
+        out = np.isin(train.sequence, HELD_OUT)
+        # with --quick there is one sequence
+        left_out = [np.arange(len(out)) % 2 == 0] if setting.quick else [out]
+        poses = ek_poses(setting, train, test, left_out, dynamic=name != EK)
+    return [(name, measures(test, poses.mean, poses.std), poses.seconds, poses.note)]
 
 
-def point_rows(setting: Setting, train: Frames, test: Frames) -> list[Row]:
-    """Latent points: Shon's shared GP-LVM, and Ek's subspace GP-LVM, which is the paper's."""
-    out = np.isin(train.sequence, HELD_OUT)
-    left_out = [np.arange(len(out)) % 2 == 0] if setting.quick else [out]  # there is one sequence
-    found = {
-        SHON: shon_poses(train, test, 10, 10 if setting.quick else 100),
-        EK: ek_poses(setting, train, test, left_out),
-        f"{EK} with dynamics": ek_poses(setting, train, test, left_out, dynamic=True),
-    }
-    return [
-        row
-        for name, poses in found.items()
-        for row in summary(name, [measures(test, poses.mean, poses.std)], poses.seconds, poses.note)
-    ]
+def mrd_found(name: str, train: Frames, test: Frames) -> list[Any]:
+    """MRD without or with dynamics; with them, the nearest neighbour in its X too."""
+    dynamic, known = MRDS[name], {"silhouette": test.S}
+    began = time.perf_counter()
+    model = paper_mrd(
+        10, 50, evidence_power="auto", time_kernel="matern32",
+        search=Search(n_restarts=1, max_iter=150), random_state=0,
+    )  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit({"silhouette": train.S, "pose": train.P}, **train.times(dynamic))
+        seconds = time.perf_counter() - began
+        answer = model.predict(known, "pose", return_std=True, **test.times(dynamic))
+        told = [(name, measures(test, *answer), seconds, "power read off residuals")]
+        if dynamic and model.shared():
+            index, _ = model.correspondences(known, "pose", 1, **test.times(True))
+            distance = joint_distance(train.P[index[:, 0].astype(int)], test.P)
+            told.append(("NN in X of MRD", {"joint-distance": distance}, seconds, ""))
+    return told
+
+
+WORK: dict[str, Callable[..., Any]] = {
+    "kind": one_kind,
+    "fit": one_fit,
+    "ablation": one_ablation,
+    "rival": one_rival,
+}
