@@ -19,17 +19,27 @@ def series(n=70):
     return np.stack([np.sin(t), np.cos(t) * np.sin(0.3 * t)], axis=1)
 
 
-@pytest.fixture(scope="module")
-def fitted():
+def fit(block):
     noisy = series() + 0.05 * np.random.default_rng(0).normal(size=(70, 2))
     estimator = UncertainGPRegressor(12, search=Search(max_iter=60, tol=1e-3), random_state=0)
-    return AutoregressiveGP(WINDOW, estimator).fit(noisy), noisy
+    return AutoregressiveGP(WINDOW, estimator, block=block).fit(noisy), noisy
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return fit(1)
+
+
+@pytest.fixture(scope="module")
+def in_blocks():
+    return fit(2)
 
 
 @pytest.mark.parametrize("propagation", ["augmented", "girard", "naive"])
-def test_steps_are_those_of_a_model_retrained_by_hand(fitted, propagation):
+@pytest.mark.parametrize("which", ["fitted", "in_blocks"])
+def test_steps_are_those_of_a_model_retrained_by_hand(which, propagation, request):
     """The augmented mode conditions the whole model again after every step."""
-    model, _ = fitted
+    model, _ = request.getfixturevalue(which)
     core, frame = model.model_.engine_, model._frame()
     view, q, Y = core.model.views[0], core.marginals, core.data[0]
     posterior_of = eqx.filter_jit(lambda v, q, y: v.posterior(q, y))
@@ -51,15 +61,33 @@ def test_steps_are_those_of_a_model_retrained_by_hand(fitted, propagation):
                 *(jnp.concatenate([getattr(q, f), getattr(point, f)]) for f in ("mean", "variance"))
             )
             Y = np.concatenate([Y, mean[None]])
-        back = np.asarray(frame.outputs(jnp.asarray(mean)))
-        var = var * np.asarray(frame.output_scale) ** 2
-        expected.append((back, var))
-        window, spread = np.vstack([window[1:], back]), np.vstack([spread[1:], var])
+        back = np.asarray(frame.outputs(jnp.asarray(mean))).reshape(-1, 2)
+        var = (var * np.asarray(frame.output_scale) ** 2).reshape(-1, 2)
+        expected += zip(back, var, strict=True)
+        k = len(back)
+        window, spread = np.vstack([window[k:], back]), np.vstack([spread[k:], var])
     start = Gaussian(jnp.asarray(model.ends_[0]), jnp.zeros_like(jnp.asarray(model.ends_[0])))
     found = propagate(core.posteriors[0], frame, start, jnp.zeros((4, 0)), propagation)
     # rounding is that of a kernel matrix of condition 1e6
     np.testing.assert_allclose(found.mean, [m for m, _ in expected], atol=1e-5)
     np.testing.assert_allclose(found.variance, [v for _, v in expected], rtol=1e-4)
+
+
+def test_a_block_repeats_the_map_of_a_linear_recursion():
+    """y_t = 0.8 y_{t-1}: a window of one value and a block of three."""
+    rng = np.random.default_rng(0)
+    pulses = np.concatenate([level * 0.8 ** np.arange(12) for level in rng.normal(size=8)])
+    model = AutoregressiveGP(
+        1, UncertainGPRegressor(10, kernel="linear", random_state=0), block=3
+    ).fit(pulses, sequences=np.repeat(np.arange(8), 12))
+    assert model.model_.noise_variance_.shape == (3,)
+    for propagation in ("sampled", "girard", "naive"):
+        found = model.forecast(7, history=[1.0], propagation=propagation)
+        np.testing.assert_allclose(found, 0.8 ** np.arange(1, 8), atol=0.02)
+    np.testing.assert_allclose(model.predict([1.0, 0.5, 0.2]), [0.8, 0.4], atol=0.02)
+    assert model.forecast(4, history=[1.0], n_samples=5).shape == (5, 4)
+    with pytest.raises(OptionError, match="leave block at 1"):
+        AutoregressiveGP(1, block=2).fit(pulses, pulses)
 
 
 def test_first_step_is_the_one_step_prediction(fitted):

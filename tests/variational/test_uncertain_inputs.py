@@ -13,7 +13,7 @@ from manyviews.errors import DataError, OptionError
 from manyviews.inference.bound import Model, evidence_bound
 from manyviews.inference.input_gaussian import InputGaussian
 from manyviews.kernels import RBF
-from manyviews.latent import UncertainInputs
+from manyviews.latent import CentredInputs, UncertainInputs
 from manyviews.mappings import CollapsedGP, make_outputs
 from manyviews.parameters import named_parameters
 
@@ -73,6 +73,25 @@ def test_known_coordinates_are_pinned(space):
         np.asarray(q.mean)[kind == 0], np.asarray(latent.centre)[kind == 0]
     )
     assert np.asarray(q.variance)[kind == 0].max() <= 1e-12
+
+
+def test_centred_inputs_keep_their_means_under_a_standard_normal_prior(space):
+    kind, moved = space
+    known = (np.asarray(a) for a in (moved.centre, moved.noisy, moved.missing))
+    latent = CentredInputs(*known)
+    latent = eqx.tree_at(lambda s: (s.mean, s.variance), latent, (moved.mean, moved.variance))
+    q, kl = latent.infer()
+    mean, variance, centre = (np.asarray(a) for a in (q.mean, q.variance, latent.centre))
+    np.testing.assert_array_equal(mean[kind < 2], centre[kind < 2])
+    np.testing.assert_array_equal(variance[kind == 1], np.asarray(moved.variance.value)[kind == 1])
+    assert variance[kind == 0].max() <= 1e-12
+    expected = 0.0
+    for m, v, c, row in zip(mean, variance, centre, kind, strict=True):
+        free = np.flatnonzero(row == 1)
+        expected += ref.kl_gaussians(m[free], np.diag(v[free]), 0 * c[free], np.eye(len(free)))
+        gone = np.flatnonzero(row == 2)
+        expected += ref.kl_gaussians(m[gone], np.diag(v[gone]), c[gone], np.eye(len(gone)))
+    assert float(kl) == pytest.approx(expected, rel=1e-10)
 
 
 def regression(X, Y, noisy, noise, Z):
@@ -140,6 +159,22 @@ def test_gaussian_of_the_inputs_is_found_despite_holes(rng):
 
 
 # ---------------------------------------------------------------------- the estimator
+
+
+def test_centred_inputs_of_an_irrelevant_column_are_left_to_the_prior():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    y = np.sin(np.outer(2 * x[:, 0], np.ones(12)) + np.arange(12)) + 0.05 * rng.normal(
+        size=(60, 12)
+    )
+    model = UncertainGPRegressor(15, input_noise="centred", random_state=0).fit(x, y)
+    np.testing.assert_allclose(model.input_mean_, x, rtol=1e-12)
+    relevant, other = (model.input_std_ / x.std(axis=0)).T
+    np.testing.assert_allclose(other, 1.0, atol=0.02)
+    assert np.median(relevant) < 0.5
+    np.testing.assert_array_equal(model.input_noise_std_, model.input_std_)
+    exact = model.predict(x[:3], return_std=True)[1].mean(axis=1)
+    assert (exact < model.predict(x[:3], 0.5, return_std=True)[1].mean(axis=1)).all()
 
 
 def wave(rng, n, noise=0.05):

@@ -47,6 +47,9 @@ class AutoregressiveGP(BaseEstimator):
     ----------
     window : int, default=10
         The number τ of past values that a value depends on.
+    block : int, default=1
+        The number k of values that are predicted at once, y_t, …, y_{t+k-1} from one window. A
+        forecast then takes fewer steps, each of which has more to learn.
     estimator : UncertainGPRegressor, optional
         The regression. Its options are set as ``estimator__n_inducing`` and so on. Default:
         ``UncertainGPRegressor(kernel="rbf + linear")``.
@@ -76,9 +79,11 @@ class AutoregressiveGP(BaseEstimator):
         window: int = 10,
         estimator: UncertainGPRegressor | None = None,
         *,
+        block: int = 1,
         propagation: str = "sampled",
     ):
         self.window = window
+        self.block = block
         self.estimator = estimator
         self.propagation = propagation
 
@@ -94,8 +99,11 @@ class AutoregressiveGP(BaseEstimator):
         sequences : array-like, optional
             The independent series that each row belongs to. Windows do not cross series.
         """
-        if isinstance(self.window, bool) or not isinstance(self.window, int) or self.window < 1:
-            raise OptionError(f"window must be a positive whole number, got {self.window!r}")
+        for option, size in (("window", self.window), ("block", self.block)):
+            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+                raise OptionError(f"{option} must be a positive whole number, got {size!r}")
+        if self.block > 1 and exogenous is not None:
+            raise OptionError("exogenous inputs belong to one time: leave block at 1")
         self._check_propagation(self.propagation)
         series = self._series(Y)
         self.single_column_, self.n_features_in_ = np.ndim(Y) == 1, series.shape[1]
@@ -114,7 +122,9 @@ class AutoregressiveGP(BaseEstimator):
         inputs, targets = (np.concatenate(part) for part in zip(*pairs, strict=True))
         if not len(inputs):
             raise DataError(
-                f"no series is longer than the window of {self.window}: take a shorter one"
+                f"no series is longer than the window of {self.window}"
+                + (f" and a block of {self.block}" if self.block > 1 else "")
+                + ": take a shorter one"
             )
         default = UncertainGPRegressor(kernel="rbf + linear")
         model = default if self.estimator is None else clone(self.estimator)
@@ -124,12 +134,21 @@ class AutoregressiveGP(BaseEstimator):
     def _pairs(
         self, values: Float[np.ndarray, "T D"], extra: Float[np.ndarray, "T E"]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Windows with exogenous inputs, and the values that follow [BGPLVM16, §6.1]."""
+        """Windows with exogenous inputs, and the block that follows each [BGPLVM16, §6.1]."""
+        count = max(len(values) - self.window - self.block + 1, 0)
+        inputs = self._windows(values, extra)[:count]
+        ends = range(self.window, self.window + count)
+        blocks = [values[i : i + self.block].ravel() for i in ends]
+        return inputs, np.array(blocks).reshape(count, self.block * values.shape[1])
+
+    def _windows(
+        self, values: Float[np.ndarray, "T D"], extra: Float[np.ndarray, "T E"]
+    ) -> Float[np.ndarray, "_ Q"]:
+        """What each value from the ``window``-th on is predicted from."""
         count = max(len(values) - self.window, 0)
         windows = [values[i : i + self.window].ravel() for i in range(count)]
-        width = self.window * values.shape[1]
-        inputs = np.array(windows).reshape(count, width)
-        return np.concatenate([inputs, extra[self.window :][:count]], axis=1), values[self.window :]
+        inputs = np.array(windows).reshape(count, self.window * values.shape[1])
+        return np.concatenate([inputs, extra[self.window :][:count]], axis=1)
 
     # ------------------------------------------------------------------ prediction
 
@@ -176,17 +195,19 @@ class AutoregressiveGP(BaseEstimator):
         if n_steps < 1:
             raise OptionError(f"n_steps must be positive, got {n_steps!r}")
         posterior = self.model_.engine_.posteriors[0]
-        extra = jnp.asarray(self._exogenous(exogenous, n_steps, self.n_exogenous_))
+        given = self._exogenous(exogenous, n_steps, self.n_exogenous_)
+        extra = jnp.asarray(given[: -(-n_steps // self.block)])  # a row for each block
         window = self._start(history, sequence)
         with single_threaded_blas():
             if n_samples is not None:
                 if return_std:
                     raise OptionError("ask for samples or for moments, not for both")
-                return self._like(self._paths(window, extra, int(n_samples), random_state))
+                paths = self._paths(window, extra, int(n_samples), random_state)
+                return self._like(paths[:, :n_steps])
             if chosen == "sampled":
                 paths = self._paths(
                     window, extra, N_PATHS, 0 if random_state is None else random_state
-                )
+                )[:, :n_steps]
                 mean, std = self._like(paths.mean(axis=0)), self._like(paths.std(axis=0))
                 return (mean, std) if return_std else mean
             if chosen == "augmented" and not posterior.exact:
@@ -195,13 +216,14 @@ class AutoregressiveGP(BaseEstimator):
                     "propagation='girard'"
                 )
             found = propagate(posterior, self._frame(), window, extra, chosen)  # type: ignore[arg-type]
-        mean = self._like(self.scaling_.undo(np.array(found.mean)))
-        std = self._like(self.scaling_.undo_std(np.sqrt(np.array(found.variance))))
+        mean, variance = (np.array(part)[:n_steps] for part in (found.mean, found.variance))
+        mean = self._like(self.scaling_.undo(mean))
+        std = self._like(self.scaling_.undo_std(np.sqrt(variance)))
         return (mean, std) if return_std else mean
 
     def _paths(
         self, window: Gaussian, extra: Float[Array, "T E"], count: int, seed: Any
-    ) -> Float[np.ndarray, "S T D"]:
+    ) -> Float[np.ndarray, "S _ D"]:
         seed = self.model_.random_state if seed is None else seed
         key = jax.random.key(check_random_state(seed).randint(2**31 - 1))
         posterior = self.model_.engine_.posteriors[0]
@@ -213,11 +235,14 @@ class AutoregressiveGP(BaseEstimator):
         """One-step-ahead predictions of the rows of a series, from the ``window``-th on."""
         check_is_fitted(self)
         values = self.scaling_.apply(self._series(Y, self.n_features_in_))
-        inputs, _ = self._pairs(values, self._exogenous(exogenous, len(values), self.n_exogenous_))
+        extra = self._exogenous(exogenous, len(values), self.n_exogenous_)
+        inputs = self._windows(values, extra)
         if not len(inputs):
             raise DataError(f"the series is not longer than the window of {self.window}")
+        first = slice(self.n_features_in_)  # of a block
         mean, std = self.model_.predict(inputs, return_std=True)
-        mean, std = self.scaling_.undo(mean), self.scaling_.undo_std(std)
+        mean = self.scaling_.undo(mean[:, first])
+        std = self.scaling_.undo_std(std[:, first])
         return (self._like(mean), self._like(std)) if return_std else self._like(mean)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,7 +1,8 @@
 """Iterating a model of one step into the future, in one compiled loop [BGPLVM16, §6.1].
 
 The input of a step is the window of the last values, oldest first, followed by exogenous
-inputs. Every step's prediction enters the next window.
+inputs. A step predicts the values of one time, or of several at once, side by side. Every
+step's prediction enters the next window.
 """
 
 from typing import Literal, NamedTuple
@@ -64,7 +65,7 @@ def propagate(
     exogenous: Float[Array, "T E"],
     propagation: Propagation,
 ) -> Gaussian:
-    """Moments of the next T values.
+    """Moments of the next T steps' values, in order of time.
 
     Parameters
     ----------
@@ -89,16 +90,18 @@ def propagate(
             jnp.maximum(variance, PINNED),
         )
         step = predict_step(posterior, known, point)
-        mean = frame.outputs(step.mean)
-        variance = step.variance * frame.output_scale**2
+        W, D = window.mean.shape
+        mean = frame.outputs(step.mean).reshape(-1, D)
+        variance = (step.variance * frame.output_scale**2).reshape(-1, D)
         window = Gaussian(
-            jnp.concatenate([window.mean[1:], mean[None]]),
-            jnp.concatenate([window.variance[1:], variance[None]]),
+            jnp.concatenate([window.mean, mean])[-W:],
+            jnp.concatenate([window.variance, variance])[-W:],
         )
         known = step.learnt if propagation == "augmented" else known
         return (window, known), Gaussian(mean, variance)
 
-    return jax.lax.scan(advance, (window, start), exogenous)[1]
+    steps = jax.lax.scan(advance, (window, start), exogenous)[1]
+    return jax.tree.map(lambda values: values.reshape(-1, values.shape[-1]), steps)
 
 
 def knowledge(posterior: GPPosterior) -> Knowledge:
@@ -140,7 +143,7 @@ def simulate(
     exogenous: Float[Array, "T E"],
     n_paths: int,
     key: PRNGKeyArray,
-) -> Float[Array, "S T D"]:
+) -> Float[Array, "S _ D"]:
     """Trajectories: each follows one draw of U, so that its function is the same at all steps."""
     start_key, function_key, step_key = jax.random.split(key, 3)
     M, D = posterior.weights.shape
@@ -158,7 +161,7 @@ def simulate(
 
     def advance(
         windows: Float[Array, "S W D"], now: tuple[Float[Array, " E"], PRNGKeyArray]
-    ) -> tuple[Float[Array, "S W D"], Float[Array, "S D"]]:
+    ) -> tuple[Float[Array, "S W D"], Float[Array, "S B D"]]:
         extra, key = now
         known = jnp.broadcast_to(extra, (n_paths, extra.size))
         x = frame.inputs(jnp.concatenate([windows.reshape(n_paths, -1), known], axis=1))
@@ -167,7 +170,9 @@ def simulate(
         mean = jnp.einsum("ms,msd->sd", k, functions)
         std = jnp.sqrt(rest + posterior.noise)[:, None]
         y = frame.outputs(mean + std * jax.random.normal(key, mean.shape, mean.dtype))
-        return jnp.concatenate([windows[:, 1:], y[:, None]], axis=1), y
+        y = y.reshape(n_paths, -1, windows.shape[2])
+        return jnp.concatenate([windows, y], axis=1)[:, -windows.shape[1] :], y
 
     keys = jax.random.split(step_key, exogenous.shape[0])
-    return jnp.swapaxes(jax.lax.scan(advance, windows, (exogenous, keys))[1], 0, 1)
+    steps = jax.lax.scan(advance, windows, (exogenous, keys))[1]
+    return jnp.swapaxes(steps, 0, 1).reshape(n_paths, -1, windows.shape[2])

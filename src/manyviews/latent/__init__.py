@@ -8,7 +8,7 @@ from .sequences import Sequences, make_sequences
 from .standard_normal import StandardNormal
 from .temporal import Temporal
 from .timed_points import TimedPoints
-from .uncertain import UncertainInputs
+from .uncertain import CentredInputs, UncertainInputs
 
 __all__ = [
     "BackConstrained",
@@ -22,6 +22,7 @@ __all__ = [
     "StandardNormal",
     "Temporal",
     "TimedPoints",
+    "CentredInputs",
     "UncertainInputs",
     "everything",
     "make_sequences",

@@ -95,3 +95,18 @@ class UncertainInputs(LatentSpace):
         variance = jnp.diagonal(jnp.linalg.inv(self.precision))
         shape = (n_points, variance.size)
         return Gaussian(jnp.zeros(shape), jnp.broadcast_to(variance, shape))
+
+
+class CentredInputs(UncertainInputs):
+    """Noisy inputs whose q stays centred on what was seen, q(x_nq) = N(z_nq, S_nq), S free.
+
+    The prior is p(X) = N(0, I) in the place of a model of the noise [BGPLVM16, §6.1], so that
+    KL = ½ Σ (S + z² - 1 - log S). Known and missing coordinates are as in `UncertainInputs`.
+    """
+
+    def infer(self) -> Inferred:
+        q, _ = super().infer()
+        q = Gaussian(jnp.where(self.missing, q.mean, self.centre), q.variance)
+        spread = q.variance + self.centre**2 - 1.0 - jnp.log(q.variance)
+        noisy = 0.5 * jnp.sum(jnp.where(self.noisy, spread, 0.0))
+        return Inferred(q, noisy + self._missing_kl(q))

@@ -1,7 +1,7 @@
 """Regression on inputs that are noisy or partly missing: its start and its fit [BGPLVM16, §6]."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from ..inference.new_points import infer_new_points
 from ..inference.optimise import optimise
 from ..inference.search import Stage
 from ..kernels import Kernel
-from ..latent import UncertainInputs, marginals
+from ..latent import CentredInputs, UncertainInputs, marginals
 from ..latent.uncertain import PINNED
 from ..linalg import DEFAULT_JITTER
 from ..mappings import CollapsedGP, Mapping, make_outputs
@@ -43,17 +43,20 @@ class SeenInputs:
     learn_noise: bool
     gaussian: InputGaussian
     """What is known of missing values."""
+    centred: bool = False
+    """Whether q of a noisy value keeps its mean there; see `CentredInputs`."""
 
     def rows(self, chosen: Bool[np.ndarray, " N"]) -> "SeenInputs":
         """Some of the rows."""
         noise = self.noise[chosen] if self.noise.shape[0] == len(self.values) else self.noise
-        return SeenInputs(self.values[chosen], noise, self.learn_noise, self.gaussian)
+        return replace(self, values=self.values[chosen], noise=noise)
 
     def latent(self) -> UncertainInputs:
         """The latent space, q(X) at what the inputs alone say."""
         missing = np.isnan(self.values)
         noisy = ~missing & np.broadcast_to(self.noise > 0, missing.shape)
-        space = UncertainInputs(
+        kind: type[UncertainInputs] = CentredInputs if self.centred else UncertainInputs
+        space = kind(
             self.gaussian.complete(self.values).filled,
             noisy,
             missing,

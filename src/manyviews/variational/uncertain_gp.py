@@ -39,6 +39,7 @@ from .regression import (
 
 INITIAL_INPUT_STD = 0.1  # of a column's, where the noise is to be learnt
 LEARNT_SHAPES = {"shared": (0, 1), "column": (0,), "row": (1,)}
+CENTRED = "centred"
 
 
 @register_record
@@ -58,9 +59,11 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         samples.
     kernel : str or Kernel, default="rbf"
         As for `BayesianGPLVM`.
-    input_noise : {"known", "shared", "column", "row"}, default="known"
+    input_noise : {"known", "shared", "column", "row", "centred"}, default="known"
         Noise of the inputs: ``X_std`` of `fit()` (none by default), or learnt, with one
-        variance for all standardised inputs, one per column, or one per row.
+        variance for all standardised inputs, one per column, or one per row. ``"centred"`` has no
+        noise to learn: q(x) keeps its mean at the value that was seen, with a variance of its own
+        for each, under a standard normal prior of the inputs [BGPLVM16, §6.1].
     missing_inputs : {"gaussian", "independent"}, default="gaussian"
         Prior of missing inputs: a Gaussian given the row's other inputs, fitted to all rows, or
         each column's mean and variance alone, as in [BGPLVM16].
@@ -82,7 +85,8 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         Posterior of the training inputs, denoised and completed. Rows without any input take no
         part in the fit and keep the prior.
     input_noise_std_ : ndarray
-        Standard deviation of the noise of the inputs, given or learnt; zero where exact.
+        Standard deviation of the noise of the inputs, given or learnt; zero where exact. With
+        ``"centred"``, that of q(x).
     relevance_ : ndarray of shape (n_features,)
         Normalised relevance of each input.
     n_active_ : int
@@ -112,7 +116,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         **FITTING,
         "n_inducing": (count(), NONE),
         "kernel": (instance_of(str, Kernel),),
-        "input_noise": (one_of("known", *LEARNT_SHAPES),),
+        "input_noise": (one_of("known", *LEARNT_SHAPES, CENTRED),),
         "missing_inputs": (one_of("gaussian", "independent"),),
         "learn_from": (one_of("auto", "complete", "all"),),
         "scaling": (one_of("view", "column", "none"),),
@@ -179,8 +183,8 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         told = InputGaussian.fit if self.missing_inputs == "gaussian" else InputGaussian.independent
         self.input_gaussian_ = told(values)
         noise = self._training_noise(Z.shape, X_std)
-        learnt = self.input_noise != "known"
-        seen = SeenInputs(values, noise, learnt, self.input_gaussian_).rows(usable)
+        learnt, centred = self.input_noise in LEARNT_SHAPES, self.input_noise == CENTRED
+        seen = SeenInputs(values, noise, learnt, self.input_gaussian_, centred).rows(usable)
         options = self._fit_options(seen)
         self.engine_, self.fit_info_ = fit_regression(seen, outputs[usable], options)
         self.relevance_ = self.engine_.relevance[0]
@@ -222,6 +226,8 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         start = np.full(shape, INITIAL_INPUT_STD**2)
         if X_std is not None:
             start = np.maximum(self._noise_of(shape, X_std), 1e-6)
+        if self.input_noise == CENTRED:
+            return start
         return start.mean(axis=LEARNT_SHAPES[self.input_noise], keepdims=True)
 
     def _noise_of(self, shape: tuple[int, int], X_std: Any) -> Float[np.ndarray, "N Q"]:
@@ -280,8 +286,10 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         self.input_mean_ = self.input_scaling_.undo(mean)
         self.input_std_ = self.input_scaling_.undo_std(np.where(std**2 <= PINNED, 0.0, std))
         variance = noise
-        if self.input_noise != "known":
+        if self.input_noise in LEARNT_SHAPES:
             variance = np.array(self.engine_.model.latent.noise.value)  # type: ignore[attr-defined]
+        elif self.input_noise == CENTRED:
+            variance = std**2
         self.input_noise_std_ = np.sqrt(variance) * self.input_scaling_.scale
 
     # ------------------------------------------------------------------ prediction
@@ -305,7 +313,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X_std : float or array-like, optional
-            As for `fit()`; by default the learnt noise, if it was learnt.
+            As for `fit()`; by default the learnt noise, if it was learnt, or none.
         """
         q = self._seen(X, X_std)
         if n_samples is not None:
@@ -349,7 +357,7 @@ class UncertainGPRegressor(RegressorMixin, BaseEstimator):
         values = self.input_scaling_.apply(self._check(X, reset=False))
         done = self.input_gaussian_.complete(values)
         noise = self._noise_of(values.shape, X_std)
-        if X_std is None and self.input_noise != "known":
+        if X_std is None and self.input_noise in LEARNT_SHAPES:
             learnt = np.array(self.engine_.model.latent.noise.value)  # type: ignore[attr-defined]
             noise = np.broadcast_to(learnt.mean(axis=0), values.shape)
         variance = np.where(np.isnan(values), done.variance, np.maximum(noise, PINNED))
