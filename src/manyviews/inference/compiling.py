@@ -42,12 +42,14 @@ class LongRunning:
     @cached_property
     def _program(self) -> Any:
         options = _options(jax.default_backend(), self._tuned)
-        return eqx.filter_jit(self._function, compiler_options=options or None, **self._how)
+        return eqx.filter_jit(  # type: ignore[call-overload]
+            self._function, compiler_options=options or None, **self._how
+        )
 
 
 @cache
 def _options(backend: str, tuned: bool) -> dict[str, Any]:
-    asked = WIDE if backend == "cpu" else {} if tuned or backend != "gpu" else UNTUNED
+    asked: dict[str, int] = {"cpu": WIDE, "gpu": {} if tuned else UNTUNED}.get(backend, {})
     return dict(asked) if asked and _known(asked) else {}
 
 
