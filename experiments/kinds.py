@@ -4,7 +4,8 @@
 
 Every task of :mod:`.kinds_tasks` in five folds: ours with the right likelihood for the target, ours
 as if it were Gaussian, the regularised GLM and the marginal of the collection, and MOFA+, in an
-environment of its own (:mod:`.kinds_mofa`). Losses are in the units of the collection, less is better.
+environment of its own (:mod:`.kinds_mofa`). Losses are in the units of the collection, less is
+better.
 Every fold of every method stands in a file of its own, first folds first: a run that ends at its
 limit has some of every task, and goes on with the same command.
 """
