@@ -3,8 +3,9 @@
     python -m experiments kinds --jobs 16 --limit 480 --json kinds.json
 
 Every task of :mod:`.kinds_tasks` in five folds: ours with the right likelihood for the target, ours
-as if it were Gaussian, the regularised GLM and the marginal of the collection, and MOFA+ where an
-environment has it (``--methods``). Losses are in the units of the collection, less is better.
+as if it were Gaussian, the regularised GLM and the marginal of the collection, and MOFA+, in an
+environment of its own (:mod:`.kinds_mofa`). Losses are in the units of the collection, less is
+better.
 Every fold of every method stands in a file of its own, first folds first: a run that ends at its
 limit has some of every task, and goes on with the same command.
 """
@@ -19,13 +20,14 @@ from manyviews import Search
 
 from . import kinds_models as models
 from . import kinds_references as references
+from .kinds_mofa import mofa
 from .kinds_tasks import FOLDS, TASKS, Problem, Task, load
 from .pieces import finished
 from .setting import DataFolderError, Setting
 from .table import Row, summarise
 
-MARGINAL, GLM, OURS, GAUSSIAN = "marginal", "GLM", "MRD", "MRD as Gaussian"
-METHODS = (MARGINAL, GLM, OURS, GAUSSIAN)
+MARGINAL, GLM, OURS, GAUSSIAN, MOFA = "marginal", "GLM", "MRD", "MRD as Gaussian", "MOFA"
+METHODS = (MARGINAL, GLM, OURS, GAUSSIAN, MOFA)
 QUICK: dict[str, Any] = {"sets": ("russett",), "methods": (MARGINAL, GLM, OURS)}
 SLOW_LAST = ("hobbies", "nhanes", "bfi")  # so that a run with a limit has all others first
 
@@ -80,6 +82,8 @@ def one_fold(setting: Setting, method: str, name: str, fold: int) -> dict[str, A
             losses = references.marginal(problem, hidden)
         elif method == GLM:
             losses = references.glm(problem, hidden)
+        elif method == MOFA:
+            losses, inside = mofa(problem, hidden)
         else:
             ask = models.ours if method == OURS else models.as_gaussian
             losses, inside = ask(problem, hidden, search)
@@ -125,7 +129,7 @@ def overall(rows: list[Row]) -> list[Row]:
     values = {(row.method, row.measure): row.value for row in rows if row.measure.endswith("loss")}
     found = []
     for method in dict.fromkeys(row.method for row in rows):
-        for rival in (MARGINAL, GLM, GAUSSIAN):
+        for rival in (MARGINAL, GLM, GAUSSIAN, MOFA):
             gains = [
                 values[rival, measure] - value
                 for (own, measure), value in values.items()

@@ -24,6 +24,9 @@ TARGET, EVENTS = "target", "events"
 LEVEL = 0.9  # of intervals
 LEAST_RATE = 1e-3  # of a count whose logarithm was predicted
 LEAST_CHANCE = 1e-30
+CHANGES = {COUNTS: np.log1p, TOTAL: np.log1p, CENSORED: np.log}
+"""Scales on which a target is taken to be Gaussian, if not its own."""
+
 Views = dict[str, np.ndarray]
 Answer = tuple[np.ndarray, np.ndarray]
 """Losses, and whether values lie inside their 90 % intervals (empty where none are asked)."""
@@ -62,11 +65,11 @@ def ours(problem: Problem, hidden: np.ndarray, search: Search | None = None) -> 
     train, new = ~hidden[:, 0], hidden[:, 0]
     if problem.task.form == TOTAL:  # a row without counts has no proportions
         train = train & (np.nansum(target, axis=1) > 0)
-    known, asked = _inputs(problem, train, new)
+    known, asked = inputs(problem, train, new)
     _fit(model, {**known, TARGET: target[train], **{n: t[train] for n, t in beside.items()}})
     truth = target[new]
     if problem.task.form == TOTAL:
-        return _of_proportions(truth, model.predict(asked, TARGET)), np.empty(0)
+        return of_proportions(truth, model.predict(asked, TARGET)), np.empty(0)
     rows = {TARGET: truth, **{name: table[new] for name, table in beside.items()}}
     density = model.predict_log_density({**asked, **rows}, TARGET)
     seen, inside = ~np.isnan(truth), np.empty(0)
@@ -83,8 +86,8 @@ def as_gaussian(problem: Problem, hidden: np.ndarray, search: Search | None = No
     Its predictive density is turned into what there is to predict: normalised over the levels,
     integrated from half below to half above a count, or over all times after a censored one.
     """
-    form, target = problem.task.form, problem.target
-    change = {COUNTS: np.log1p, TOTAL: np.log1p, CENSORED: np.log}.get(form, np.asarray)
+    target = problem.target
+    change = CHANGES.get(problem.task.form, np.asarray)
     model = MRD(search=search, random_state=0, signal_check="off")
     if problem.task.split == "entries":
         _fit(model, {**problem.known, TARGET: np.where(hidden, np.nan, change(target))})
@@ -92,16 +95,27 @@ def as_gaussian(problem: Problem, hidden: np.ndarray, search: Search | None = No
         truth, events = np.where(hidden, target, np.nan), problem.events
     else:
         train, new = ~hidden[:, 0], hidden[:, 0]
-        known, asked = _inputs(problem, train, new)
+        known, asked = inputs(problem, train, new)
         _fit(model, {**known, TARGET: change(target[train])})
         mean, std = model.predict(asked, TARGET, return_std=True)
         truth = target[new]
         events = None if problem.events is None else problem.events[new]
-    seen = ~np.isnan(truth)
+    return gaussian_answer(problem, truth, events, mean, std)
+
+
+def gaussian_answer(
+    problem: Problem,
+    truth: np.ndarray,
+    events: np.ndarray | None,
+    mean: np.ndarray,
+    std: np.ndarray,
+) -> Answer:
+    """Losses of Gaussian predictions on the scales of `as_gaussian`."""
+    form, seen = problem.task.form, ~np.isnan(truth)
     std = np.where(seen, std, 1.0)
     if form == TOTAL:
         rates = np.maximum(np.expm1(mean + 0.5 * std**2), LEAST_RATE)
-        return _of_proportions(truth, rates), np.empty(0)
+        return of_proportions(truth, rates), np.empty(0)
     if form in LEVELS:
         return _of_levels(problem, truth, mean, std)[seen], np.empty(0)
     if form == COUNTS:
@@ -112,7 +126,7 @@ def as_gaussian(problem: Problem, hidden: np.ndarray, search: Search | None = No
     return np.where(events == 1, exact, -norm.logsf(z))[seen], np.empty(0)
 
 
-def _inputs(problem: Problem, train: np.ndarray, new: np.ndarray) -> tuple[Views, Views]:
+def inputs(problem: Problem, train: np.ndarray, new: np.ndarray) -> tuple[Views, Views]:
     """Known views of training rows and of new ones, the columns that vary in training."""
     kept = {n: np.nan_to_num(np.nanstd(t[train], axis=0)) > 0 for n, t in problem.known.items()}
     return tuple(  # type: ignore[return-value]
@@ -127,7 +141,7 @@ def _fit(model: MRD, views: Views) -> None:
         model.fit(views)
 
 
-def _of_proportions(counts: np.ndarray, rates: np.ndarray) -> np.ndarray:
+def of_proportions(counts: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """Cross-entropy of every row between observed and predicted proportions."""
     there = counts.sum(axis=1) > 0
     p = rates[there] / rates[there].sum(axis=1, keepdims=True)

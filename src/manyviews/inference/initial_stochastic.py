@@ -40,7 +40,7 @@ def initial_stochastic(
         offset,
         jitter=jitter,
     )
-    q = Gaussian(jnp.asarray(means), jnp.full(means.shape, FIRST_VARIANCE))
+    q = Gaussian(jnp.asarray(means), jnp.asarray(np.full(means.shape, FIRST_VARIANCE)))
     if len(means) > MOST_ROWS:
         some = jnp.asarray(np.sort(rng.choice(len(means), MOST_ROWS, replace=False)))
         return settle(view, q[some], outputs.rows(some))

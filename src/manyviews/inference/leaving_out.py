@@ -15,18 +15,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ..expectations import Gaussian
 from ..latent import StandardNormal, marginals
 from ..mappings import Observations, Outputs, StochasticGP
 from ..mappings.natural import settle
 from ..parameters import Parameter, map_parameters
 from .bound import Model, dimension_weights
-from .stochastic import Batch, Batches, batch_bound, fit_batches
+from .stochastic import Batch, Batches, fit_batches
 
 USED = 5e-3  # share of a view's largest weight above which a dimension is used
 IDLE = 1e-4  # what is left of the weight, as a share of the largest other one
@@ -88,16 +86,29 @@ class LeavingOut:
 
     def __call__(self, model: Model) -> Model:
         now = self._settled(model, range(len(model.views)))
-        while True:
-            tried = [self._without(now.model, use) for use in uses(now.model)]
-            if not tried:
-                return now.model
-            best = max(tried, key=lambda found: found.bound)
+        worth: dict[Use, float] = {}
+        while left := list(uses(now.model)):
+            best = self._least(now, left, worth)
             if self._is_worse(best, now) and now.bound - best.bound < self.n_rows:
                 best = self._tried(best)
             if self._is_worse(best, now):
-                return now.model
+                break
             now = best
+        return now.model
+
+    def _least(self, now: Found, left: list[Use], worth: dict[Use, float]) -> Found:
+        """The model without the use of least worth.
+
+        Uses stand in for each other, so that the worth of one does not fall as others go: what it
+        was when last tried is enough to see that it is not the least (Minoux 1978).
+        """
+        tried: dict[Use, Found] = {}
+        while True:
+            use = min(left, key=lambda each: worth.get(each, -np.inf))
+            if use in tried:
+                return tried[use]
+            tried[use] = self._without(now.model, use)
+            worth[use] = now.bound - tried[use].bound
 
     def _is_worse(self, simple: Found, now: Found) -> bool:
         error = self.n_rows / len(self.rows) ** 0.5 * float(np.std(now.terms - simple.terms))
@@ -184,8 +195,8 @@ def _scaled(at: int, n_dimensions: int, factor: float) -> Any:
 
 def _unknown(latent: StandardNormal, dimension: int) -> StandardNormal:
     """One dimension of q(X) as in the prior."""
-    mean = latent.mean.value.at[:, dimension].set(0.0)
-    variance = latent.variance.value.at[:, dimension].set(1.0)
+    mean, variance = np.array(latent.mean.value), np.array(latent.variance.value)
+    mean[:, dimension], variance[:, dimension] = 0.0, 1.0
     new = (latent.mean.with_value(mean), latent.variance.with_value(variance))
     return eqx.tree_at(lambda x: (x.mean, x.variance), latent, new)
 
@@ -196,28 +207,23 @@ def _explicit(view: Any) -> list[Any]:
 
 @eqx.filter_jit
 def _bound_by_rows(model: Model, batch: Batch) -> tuple[Float[Array, ""], Float[Array, " B"]]:
-    """The bound, and what every row of the batch adds to it by itself.
+    """The bound, estimated from a batch, and what every row of it adds to it by itself.
 
     What there is of it: collapsed views, and paths over time, do not come apart.
     """
     whole = model.whole()
-    q = whole.latent.infer().marginals[batch.rows]
+    everyone, kl = whole.latent.infer()
+    total, q = -kl, everyone[batch.rows]
     terms = jnp.zeros(len(batch.rows))
     if isinstance(whole.latent, StandardNormal):
         terms -= q.kl(whole.latent.prior(len(batch.rows)))
     for place, (view, o) in enumerate(zip(whole.views, batch.outputs, strict=True)):
+        own = whole.latent.dimensions(place)
         if isinstance(view, StochasticGP) and isinstance(o, Observations):
-            seen = q[..., whole.latent.dimensions(place)]
-            terms += _row_terms(view, seen, o)
-    return batch_bound(model, batch), terms
-
-
-def _row_terms(view: StochasticGP, q: Gaussian, outputs: Observations) -> Float[Array, " B"]:
-    """⟨log p(y_n | f(x_n))⟩ of every row."""
-    mean, S = view.mean.value, view.covariances()
-
-    def one(row: Int[Array, ""]) -> Float[Array, ""]:
-        alone = row[None]
-        return view.data_term(q[alone], outputs.rows(alone), mean, S)[0]
-
-    return jax.lax.map(one, jnp.arange(outputs.values.shape[0]))
+            found = view.row_terms(q[..., own], o)
+            terms += found
+            total += o.scale * jnp.sum(found) - view.kl()
+        else:
+            seen = everyone if own == slice(None) else everyone[..., own]
+            total += view.expected_log_likelihood(seen, o).value
+    return total, terms

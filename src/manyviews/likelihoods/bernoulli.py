@@ -13,6 +13,7 @@ from ..parameters import parameter
 from .base import Given, Likelihood, Names, Start
 from .checks import refuse
 from .links import LINKS, central_chance, mean_probability
+from .quadrature import average
 
 
 class Bernoulli(Likelihood):
@@ -46,6 +47,19 @@ class Bernoulli(Likelihood):
         self, y: Float[Array, "*B D"], f: Float[Array, "*B D C"], given: Given = None
     ) -> Float[Array, "*B D"]:
         return LINKS[self.link].log_cdf((2.0 * y - 1.0) * f[..., 0])
+
+    def expected_log_density(
+        self,
+        y: Float[Array, "*B D"],
+        mean: Float[Array, "*B D C"],
+        variance: Float[Array, "*B D C"],
+        given: Given = None,
+    ) -> Float[Array, "*B D"]:
+        """⟨log F(±f)⟩."""
+        sign = 2.0 * y - 1.0
+        return average(
+            LINKS[self.link].log_cdf, sign * mean[..., 0], variance[..., 0], self.n_nodes
+        )
 
     def conditional(
         self, f: Float[Array, "*B D C"], given: Given = None

@@ -15,7 +15,7 @@ from .base import Given, Likelihood, Names, Start
 from .bernoulli import checked_link
 from .checks import refuse, refuse_all_but_counts
 from .links import LINKS, central_chance, mean_probability
-from .quadrature import gauss_hermite
+from .quadrature import average
 
 
 class Binomial(Likelihood):
@@ -116,7 +116,7 @@ class Binomial(Likelihood):
             return super().expected_log_density(y, mean, variance, given)
         assert given is not None
         m, v = mean[..., 0], variance[..., 0]
-        never = gauss_hermite(lambda f: jax.nn.log_sigmoid(-f), m, v, self.n_nodes)
+        never = average(lambda f: jax.nn.log_sigmoid(-f), m, v, self.n_nodes)
         return _log_choose(given, y) + y * m + given * never
 
     def conditional(

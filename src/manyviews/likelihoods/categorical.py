@@ -11,7 +11,7 @@ from ..errors import OptionError
 from ..parameters import parameter
 from .base import Given, Likelihood, Names, Start
 from .levels import frequencies, levels_of, refuse_unknown, stated
-from .quadrature import cubature, gauss_hermite, standard_nodes
+from .quadrature import average, cubature, standard_nodes
 
 LEAST = 1e-12  # probability
 NEVER = -1e6  # function value of a level that a column does not have
@@ -83,7 +83,7 @@ class Categorical(Likelihood):
         m = self._masked(mean)
         v = jnp.where(jnp.isnan(self.levels), 0.0, variance)
         if self.n_functions == 2:
-            soft = gauss_hermite(jax.nn.softplus, m[..., 1] - m[..., 0], v.sum(axis=-1))
+            soft = average(jax.nn.softplus, m[..., 1] - m[..., 0], v.sum(axis=-1))
             return self._chosen(y, mean) - m[..., 0] - soft
         nodes = standard_nodes(self.n_functions)
         return self._chosen(y, mean) - cubature(lambda f: jax.nn.logsumexp(f, axis=-1), m, v, nodes)

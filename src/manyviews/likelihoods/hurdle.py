@@ -13,7 +13,7 @@ from .bernoulli import Bernoulli, checked_link
 from .checks import refuse
 from .links import LINKS, central_chance, mean_probability
 from .poisson import log_normal_moments
-from .quadrature import gauss_hermite
+from .quadrature import average
 
 LOG_ZERO = -700.0  # in the place of log 0
 
@@ -80,9 +80,7 @@ class Hurdle(Likelihood):
     ) -> Float[Array, "*B D"]:
         some = y > 0.0
         sign = jnp.where(some, 1.0, -1.0)
-        hit = gauss_hermite(
-            LINKS[self.link].log_cdf, sign * mean[..., 0], variance[..., 0], self.n_nodes
-        )
+        hit = average(LINKS[self.link].log_cdf, sign * mean[..., 0], variance[..., 0], self.n_nodes)
         amount = jnp.where(some, self._amount(y, mean[..., 1], variance[..., 1]), 0.0)
         return hit + amount
 

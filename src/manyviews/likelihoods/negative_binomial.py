@@ -21,7 +21,7 @@ from .poisson import (
     log_rates,
     working_counts,
 )
-from .quadrature import gauss_hermite
+from .quadrature import average
 
 SIZES = (0.1, 1000.0)  # of a first guess
 
@@ -101,7 +101,7 @@ class NegativeBinomial(Likelihood):
     ) -> Float[Array, "*B D"]:
         """The same with m for g, and ⟨log(r + e^g)⟩ = log r + ⟨log(1 + e^(g - log r))⟩."""
         m, r = log_rate(mean[..., 0], given), self.size.value
-        soft = gauss_hermite(jax.nn.softplus, m - jnp.log(r), variance[..., 0], self.n_nodes)
+        soft = average(jax.nn.softplus, m - jnp.log(r), variance[..., 0], self.n_nodes)
         return self._constant(y) + y * m - (y + r) * (jnp.log(r) + soft)
 
     def conditional(

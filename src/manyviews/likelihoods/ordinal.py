@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
@@ -12,6 +13,7 @@ from .base import Given, Likelihood, Names, Start
 from .bernoulli import checked_link
 from .levels import frequencies, levels_of, refuse_unknown, stated
 from .links import LINKS, mean_probability
+from .quadrature import average
 
 FAR = 1e6  # in the place of infinity, which has no slope
 
@@ -92,6 +94,24 @@ class Ordinal(Likelihood):
         column = jnp.arange(cuts.shape[0])
         low, high = cuts[column, code] - f[..., 0], cuts[column, code + 1] - f[..., 0]
         return LINKS[self.link].log_between(low, high)
+
+    def expected_log_density(
+        self,
+        y: Float[Array, "*B D"],
+        mean: Float[Array, "*B D C"],
+        variance: Float[Array, "*B D C"],
+        given: Given = None,
+    ) -> Float[Array, "*B D"]:
+        """⟨log F(c_l - f)⟩ + ⟨log F(f - c_{l-1})⟩ + log(1 - e^(c_{l-1} - c_l)) for the logit."""
+        if self.link != "logit":
+            return super().expected_log_density(y, mean, variance, given)
+        cuts, code = self.cuts(), self._code(y)
+        column = jnp.arange(cuts.shape[0])
+        low, high = cuts[column, code], cuts[column, code + 1]
+        m, v = mean[..., 0], variance[..., 0]
+        below = average(jax.nn.log_sigmoid, high - m, v, self.n_nodes)
+        above = average(jax.nn.log_sigmoid, m - low, v, self.n_nodes)
+        return below + above + jnp.log(-jnp.expm1(low - high))
 
     def conditional(
         self, f: Float[Array, "*B D C"], given: Given = None

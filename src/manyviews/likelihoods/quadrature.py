@@ -1,7 +1,8 @@
 """Expectations of functions of Gaussian variables, by fixed rules with tested errors."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -38,6 +39,56 @@ def gauss_hermite(
         return jnp.tensordot(weights, function(f), axes=1)
 
     return average(mean, variance)
+
+
+def average(
+    function: Callable[[Array], Array],
+    mean: Float[Array, "*B"],
+    variance: Float[Array, "*B"],
+    n_nodes: int = NODES,
+) -> Float[Array, "*B"]:
+    """The same for a function of f and nothing else, element by element.
+
+    Slopes, ∂⟨g⟩/∂m = ⟨g'⟩ and ∂⟨g⟩/∂v = ⟨ξg'⟩/2√v, come from the pass over the nodes that the value
+    comes from, node after node: two thirds of the time of `gauss_hermite()`.
+    """
+    return _average(function, n_nodes, mean, variance)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _average(
+    function: Callable[[Array], Array],
+    n_nodes: int,
+    mean: Float[Array, "*B"],
+    variance: Float[Array, "*B"],
+) -> Float[Array, "*B"]:
+    points, weights = map(jnp.asarray, hermite(n_nodes))
+    spread = root(variance)
+
+    def add(h: Array, total: Array) -> Array:
+        return total + weights[h] * function(mean + spread * points[h])
+
+    return jax.lax.fori_loop(0, n_nodes, add, jnp.zeros_like(mean))
+
+
+@_average.defjvp
+def _(
+    function: Callable[[Array], Array], n_nodes: int, at: tuple[Any, Any], change: tuple[Any, Any]
+) -> tuple[Array, Array]:
+    mean, variance = at
+    points, weights = map(jnp.asarray, hermite(n_nodes))
+    spread = root(variance)
+
+    def add(h: Array, totals: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        f = mean + spread * points[h]
+        value, slope = jax.jvp(function, (f,), (jnp.ones_like(f),))
+        value, slope = weights[h] * value, weights[h] * slope
+        return totals[0] + value, totals[1] + slope, totals[2] + points[h] * slope
+
+    nothing = jnp.zeros_like(mean)
+    total, by_mean, by_root = jax.lax.fori_loop(0, n_nodes, add, (nothing, nothing, nothing))
+    by_variance = jnp.where(variance > SMALLEST, by_root / (2.0 * spread), 0.0)
+    return total, by_mean * change[0] + by_variance * change[1]
 
 
 def cubature(

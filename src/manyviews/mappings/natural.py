@@ -11,13 +11,14 @@ which for Gaussian noise and ρ = 1 arrives at the optimum (Hensman et al. 2013;
 2018).
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_solve
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float, Int
 
 from ..expectations import Gaussian
 from .observations import Observations
@@ -40,11 +41,7 @@ def natural_step(
 ) -> StochasticGP:
     """The mapping after one step for q(U); as it was, if the step leads nowhere."""
     now = Inducing(view.mean.value, view.covariances())
-
-    def data_term(at: Inducing) -> Float[Array, ""]:
-        return outputs.scale * view.data_term(q, outputs, at.mean, at.covariance)[0]
-
-    slope = jax.grad(data_term)(now)
+    slope = jax.grad(partial(_data_term, view, q, outputs))(now)
     return stepped(view, now, slope, rho)
 
 
@@ -84,28 +81,56 @@ def stepped(
     return eqx.tree_at(lambda v: (v.mean.raw, v.root.raw), view, (mean, root))
 
 
+@eqx.filter_jit
 def settle(view: StochasticGP, q: Gaussian, outputs: Observations) -> StochasticGP:
     """The mapping with q(U) near its optimum for this q(X), by natural steps that ascend."""
-    value = float(_value(view, q, outputs))
-    rho, enough = 1.0, GAIN * outputs.n_observed()
-    for _ in range(SETTLING):
-        new = _natural_step(view, q, outputs, jnp.asarray(rho))  # a number would be compiled in
-        reached = float(_value(new, q, outputs))
-        if not reached > value:
-            rho *= 0.3
-            if rho < SHORTEST:
-                break
-            continue
-        gain, view, value = reached - value, new, reached
-        rho = min(1.0, 1.5 * rho)
-        if gain < enough:
-            break
-    return view
+    enough = GAIN * jnp.sum(outputs.mask)
+
+    def at(raws: tuple[Array, Array]) -> StochasticGP:
+        return eqx.tree_at(lambda v: (v.mean.raw, v.root.raw), view, raws)
+
+    def valued(raws: tuple[Array, Array]) -> tuple[Array, Inducing]:
+        """The bound there, and the gradient of the data's part of it."""
+        there = at(raws)
+        now = Inducing(there.mean.value, there.covariances())
+        value, slope = jax.value_and_grad(partial(_data_term, view, q, outputs))(now)
+        return value - there.kl(), slope
+
+    def go_on(state: _Settling) -> Array:
+        return ~state.done & (state.steps < SETTLING)
+
+    def turn(state: _Settling) -> _Settling:
+        old = at(state.raws)
+        now = Inducing(old.mean.value, old.covariances())
+        new = stepped(old, now, state.slope, state.rho)
+        raws = (new.mean.raw, new.root.raw)
+        reached, slope = valued(raws)
+        better = reached > state.value
+        rho = jnp.where(better, jnp.minimum(1.0, 1.5 * state.rho), 0.3 * state.rho)
+        done = jnp.where(better, reached - state.value < enough, rho < SHORTEST)
+        found = _Settling(raws, reached, slope, rho, done, state.steps)
+        kept = jax.tree_util.tree_map(lambda a, b: jnp.where(better, a, b), found, state)
+        return kept._replace(rho=rho, done=done, steps=state.steps + 1)
+
+    begun = (view.mean.raw, view.root.raw)
+    start = _Settling(
+        begun, *valued(begun), jnp.ones(()), jnp.zeros((), bool), jnp.zeros((), jnp.int32)
+    )
+    return at(jax.lax.while_loop(go_on, turn, start).raws)
 
 
-@eqx.filter_jit
-def _value(view: StochasticGP, q: Gaussian, outputs: Observations) -> Float[Array, ""]:
-    return view.expected_log_likelihood(q, outputs).value
+class _Settling(NamedTuple):
+    """The best q(U) so far, its bound and gradient, and the length of the next step."""
+
+    raws: tuple[Array, Array]
+    value: Float[Array, ""]
+    slope: Inducing
+    rho: Float[Array, ""]
+    done: Bool[Array, ""]
+    steps: Int[Array, ""]
 
 
-_natural_step = eqx.filter_jit(natural_step)
+def _data_term(
+    view: StochasticGP, q: Gaussian, outputs: Observations, at: Inducing
+) -> Float[Array, ""]:
+    return outputs.scale * view.data_term(q, outputs, at.mean, at.covariance)[0]

@@ -154,19 +154,36 @@ class StochasticGP(Mapping):
             return self._closed_term(L, q, outputs, mean, S), jitter
 
         def one_block(rows: tuple[Gaussian, Observations]) -> Float[Array, ""]:
-            return self._block_term(L, *rows, mean, S)
+            return jnp.sum(self._block_terms(L, *rows, mean, S))
 
         return _sum_blocks(one_block, q, outputs, max(self.mean.raw.shape)), jitter
 
-    def _block_term(
+    def row_terms(self, q: Gaussian, outputs: Observations) -> Float[Array, " N"]:
+        """Σ_d ⟨log p(y_nd | f_d(x_n))⟩ of every row."""
+        L, _ = safe_cholesky(self.kernel.gram(self.inducing.value), self.jitter)
+        mean, S = self.mean.value, self.covariances()
+        rows = jnp.arange(outputs.values.shape[0])
+
+        def one(row: Int[Array, ""]) -> Float[Array, ""]:
+            alone = row[None]
+            if outputs.nodes is None:
+                return self._closed_term(L, q[alone], outputs.rows(alone), mean, S)
+            return self._block_terms(L, q[alone], outputs.rows(alone), mean, S)[0]
+
+        if outputs.nodes is None:
+            return jax.lax.map(one, rows)
+        block = _rows_at_once(outputs, max(self.mean.raw.shape))
+        return jax.lax.map(one, rows, batch_size=min(block, len(rows)))
+
+    def _block_terms(
         self,
         L: Float[Array, "M M"],
         q: Gaussian,
         outputs: Observations,
         mean: Float[Array, "M F"],
         S: Float[Array, "G M M"],
-    ) -> Float[Array, ""]:
-        """The same over the nodes of a few rows."""
+    ) -> Float[Array, " N"]:
+        """What each of a few rows adds, over its nodes."""
         assert outputs.nodes is not None
         N, K, Q = outputs.nodes.shape
         x = q.mean[:, None] + jnp.sqrt(q.variance)[:, None] * outputs.nodes
@@ -180,7 +197,7 @@ class StochasticGP(Mapping):
         given = None if outputs.given is None else outputs.given[:, None]
         y = jnp.broadcast_to(outputs.values[:, None], shape[:-1])
         found = self.likelihood.expected_log_density(y, centre, spread.reshape(shape), given)
-        return jnp.sum(outputs.mask * jnp.mean(found, axis=1))
+        return jnp.sum(outputs.mask * jnp.mean(found, axis=1), axis=1)
 
     def _closed_term(
         self,
@@ -220,6 +237,12 @@ def unpacked_root(raw: Float[Array, "G M M"]) -> Float[Array, "G M M"]:
     return jnp.tril(raw, -1) + diagonal
 
 
+def _rows_at_once(outputs: Observations, width: int) -> int:
+    """Rows of a block, one array of which has not too many numbers."""
+    assert outputs.nodes is not None
+    return max(1, BLOCK_ENTRIES // (outputs.nodes.shape[1] * width))
+
+
 def _sum_blocks(
     function: Callable[[tuple[Gaussian, Observations]], Array],
     q: Gaussian,
@@ -227,9 +250,7 @@ def _sum_blocks(
     width: int,
 ) -> Float[Array, ""]:
     """Add up a function of rows, block by block, with nothing kept of a block for the gradient."""
-    assert outputs.nodes is not None
-    N, K, _ = outputs.nodes.shape
-    block = max(1, BLOCK_ENTRIES // (K * width))
+    N, block = outputs.values.shape[0], _rows_at_once(outputs, width)
     if block >= N:
         return function((q, outputs))
     total = jnp.zeros((), q.mean.dtype)
