@@ -16,6 +16,7 @@ from ..expectations.fused_choice import may_be_fused, noting_fused
 from ..mappings import Outputs
 from ..parameters import matches, named_parameters, split_free
 from .bound import Bound, Model, evidence_bound
+from .compiling import LongRunning
 from .layout import Layout
 
 Vector = Float[np.ndarray, " P"]
@@ -204,6 +205,6 @@ def _as_jax(array: Array | np.ndarray) -> Array:
     return array if isinstance(array, jax.Array) else jax.device_put(array)
 
 
-@eqx.filter_jit
+@LongRunning
 def _value_and_gradient(free: Packed, context: Context) -> tuple[tuple[Array, Bound], Packed]:
     return jax.value_and_grad(negative_bound, has_aux=True)(free, context)

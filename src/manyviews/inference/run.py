@@ -30,6 +30,7 @@ from .objective import Objective, Vector, negative_bound
 from .search import Stage
 
 LOOK = 0.2  # seconds between two looks from outside
+LOOK_TOGETHER = 2.0  # the same for several processes, which have to talk about each
 MANY_ROWS = 300_000  # for which a GPU repays the search for the fastest matrix products
 
 norm = jax.jit(optax.tree.norm)
@@ -109,7 +110,8 @@ class Run:
             self.first_seconds = seconds
         elif done:
             pace = max(seconds / done, 1e-6)
-            self.turns = agreed(int(np.clip(LOOK / pace, 1, STRETCH)))
+            look = LOOK if jax.process_count() == 1 else LOOK_TOGETHER
+            self.turns = agreed(int(np.clip(look / pace, 1, STRETCH)))
         self.n_evaluations += done
         return state, seen
 
