@@ -4,12 +4,14 @@ from collections import Counter
 
 import pytest
 from experiments.setting import DataFolderError
+from experiments.table import summarise
 from experiments.tables import (
     FEW_SAMPLES,
     METHODS,
     SIDE_BY_SIDE,
     chosen_tasks,
     comparisons,
+    overall,
     planned,
 )
 from experiments.tables_tasks import FOLDS, TASKS
@@ -67,6 +69,24 @@ def test_what_is_not_done_in_all_folds_has_no_row():
     assert list(found.table["method"]) == ["ridge"]
     assert found.table["error"][0] == pytest.approx(0.5**0.5)
     assert comparisons(TASKS[1], ("ridge",), cells) == []
+
+
+def test_the_best_rival_is_that_of_each_task():
+    """Tasks that some rival has not been measured on count beside ridge alone."""
+    errors = {"ridge": (1.0, 2.0, 4.0), "GP regression": (2.0, 1.0, 1.0), "Stack": (0.5, 2.0, 1.0)}
+    rows = []
+    for name in ("ridge", "PLS", "5-NN", "GP regression", "random forest", "Stack"):
+        for task, error in enumerate(errors.get(name, (9.0, 9.0, None))):
+            if error is not None:
+                rows.append(summarise(name, f"task {task} | RMSE", [error], seconds=1.0))
+                rows.append(summarise(name, f"task {task} | log-density", [-error], seconds=1.0))
+    found = {row.measure: row.value for row in overall(rows) if row.method == "Stack"}
+    assert found["RMSE-ratio-to-best-rival"] == pytest.approx((0.5 * 2.0) ** 0.5)
+    assert found["RMSE-ratio-to-best-rival-worst"] == pytest.approx(2.0)
+    assert found["density-gain-over-best-rival"] == pytest.approx((0.5 - 1.0) / 2)
+    assert found["density-above-best-rival"] == 0.5
+    assert found["RMSE-ratio-to-ridge"] == pytest.approx((0.5 * 1.0 * 0.25) ** (1 / 3))
+    assert found["density-gain-over-ridge"] == pytest.approx((0.5 + 0.0 + 3.0) / 3)
 
 
 def test_unknown_sets_are_refused():

@@ -14,6 +14,7 @@ from manyviews.cli import main
 from manyviews.cli.run_folder import RunFolder
 from manyviews.cli.settings import RunOptions, parse_assignments, to_toml
 from manyviews.errors import OptionError
+from manyviews.stacking import Stack
 
 pytestmark = pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
 QUICK = ["--components", "3", "--inducing", "10", "--restarts", "1", "--max-iter", "15", "-q"]
@@ -115,6 +116,22 @@ def test_info_and_report(run, files, tmp_path, capsys):
     held_out = [f"first={files / 'a.csv'}", f"b={files / 'b.tsv'}", "--title", "Again"]
     assert main(["report", str(run), *held_out, "-o", str(page), "-q"]) == 0
     assert "<title>Again</title>" in page.read_text()
+
+
+def test_info_says_who_carries_what_weight_in_a_stack(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    views = {"a": rng.normal(size=(30, 2)), "b": rng.normal(size=(30, 2))}
+    path = tmp_path / "stack.safetensors"
+    Stack(["mean", "ridge"], targets="b", folds=2, random_state=0).fit(views).save(path)
+    assert main(["info", str(path), "--json"]) == 0
+    (question,) = json.loads(capsys.readouterr().out)["questions"]
+    assert question["question"] == "b from a"
+    assert sum(question["weights"].values()) == pytest.approx(1.0)
+    assert set(question["log_densities"]) == {"mean", "ridge", "stack"}
+    assert main(["info", str(path)]) == 0
+    assert "log density per value" in capsys.readouterr().out
+    assert main(["report", str(path), "-o", str(tmp_path / "page.html")]) == 2
+    assert "Stack has no latent space to look at\n" in capsys.readouterr().err
 
 
 @pytest.mark.long

@@ -118,6 +118,20 @@ def test_a_method_that_fails_is_said_and_left_out(views):
     assert list(found.table["method"]) == ["ridge"]
 
 
+def test_without_ridge_the_first_method_is_the_reference(views):
+    found = compare(views, ["knn", "mean"], targets="b")
+    assert found.reference == "knn"
+    assert (found.table.set_index("method").loc["knn", "error_difference"] == 0.0).all()
+    assert str(found).endswith(found.sentence)
+    assert " knn " in str(found)
+
+
+def test_the_sentence_has_a_reason_where_the_reference_failed(views):
+    methods = {"pcca": ProbabilisticCCA(9), "mean": "mean", "knn": "knn"}
+    found = compare(views, methods, targets="b", reference="pcca")
+    assert found.sentence == "Use knn: its log density is the highest (pcca failed)."
+
+
 def test_a_stack_is_one_of_the_methods(views):
     stack = {"stack": comparing.Stack(["mean", "ridge"], targets="b", folds=2), "ridge": "ridge"}
     found = compare(views, stack, targets="b", folds=2, n_jobs=2, verbose=1)
@@ -131,7 +145,7 @@ def test_a_stack_is_one_of_the_methods(views):
 
 def test_bad_input_is_named(views):
     with pytest.raises(OptionError, match="reference='ridge' is none of the methods"):
-        compare(views, ["mean"])
+        compare(views, ["mean"], reference="ridge")
     with pytest.raises(DataError, match="two views or more"):
         compare({"a": views["a"]})
     with pytest.raises(OptionError, match="no view 'z'"):

@@ -377,7 +377,10 @@ def compare(
     target: Annotated[
         list[str] | None, typer.Option(help="View to predict from all others. Default: each.")
     ] = None,
-    reference: Annotated[str, typer.Option(help="Method to compare the others with.")] = "ridge",
+    reference: Annotated[
+        str | None,
+        typer.Option(help="Method to compare the others with. Default: ridge, or the first."),
+    ] = None,
     folds: Annotated[int, typer.Option(help="Folds of samples.")] = 5,
     groups: Annotated[
         str | None, typer.Option(help="Samples that stay together: FILE:COLUMN.")

@@ -25,7 +25,7 @@ def compare_files(
     *,
     methods: list[str] | None,
     targets: list[str] | None,
-    reference: str,
+    reference: str | None,
     folds: int,
     n_jobs: int,
     quiet: bool,

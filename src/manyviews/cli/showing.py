@@ -17,6 +17,7 @@ from ..escaping import in_markup
 from ..io import describe
 from ..plot.subject import Subject
 from ..report import write_comparison, write_report
+from ..stacking import Stack
 from .applying import as_new_data, columns_beside, known_columns, words_of
 from .console import give, results, say
 from .loading import load_samples, reading_of
@@ -45,10 +46,12 @@ def show_info(file: Path, as_json: bool) -> None:
         if hasattr(model, name):
             facts[label] = getattr(model, name)
     views = [] if subject is None else _views(subject)
+    questions = _questions(inner) if isinstance(inner, Stack) else []
     options = model.get_params(deep=False)
     if as_json:
         plain = {name: _typed(value) for name, value in options.items()}
-        return give({**facts, "views": views, "options": plain}, True)
+        asked = {"questions": questions} if questions else {}
+        return give({**facts, "views": views, **asked, "options": plain}, True)
     table = Table(show_header=False, box=None)
     for name, value in facts.items():
         table.add_row(f"[bold]{name.replace('_', ' ')}", in_markup(_in_words(value)))
@@ -64,11 +67,30 @@ def show_info(file: Path, as_json: bool) -> None:
                 f"{view['variance_explained']:.0%}",
             )
         results.print(table)
+    for question in questions:
+        results.print(f"[bold]{in_markup(question['question'])}[/]")
+        table = Table("member", "weight", "log density per value", box=None)
+        for name, density in question["log_densities"].items():
+            weight = question["weights"].get(name)
+            table.add_row(
+                in_markup(name), "" if weight is None else f"{weight:.2f}", f"{density:.3f}"
+            )
+        results.print(table)
     defaults = type(model)().get_params(deep=False)
     changed = [f"{k}={v}" for k, v in options.items() if str(v) != str(defaults.get(k))]
     shown = in_markup(", ".join(changed) or "none")
     results.print(f"[bold]options other than the defaults[/]  {shown}")
     return None
+
+
+def _questions(stack: Stack) -> list[dict[str, Any]]:
+    """What a stack can be asked: weights of the members, and how well held-out values fared."""
+    weights = stack.weights_.to_dict(orient="index")
+    scores = stack.scores_.to_dict(orient="index")
+    return [
+        {"question": str(name), "weights": weights[name], "log_densities": scores[name]}
+        for name in weights
+    ]
 
 
 def _typed(value: Any) -> Any:

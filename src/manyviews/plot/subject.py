@@ -27,8 +27,10 @@ class Subject:
 
     def __init__(self, model: Any):
         if not hasattr(model, "latent_mean_"):
+            fitted = any(name.endswith("_") and name[0] != "_" for name in vars(model))
             raise OptionError(
-                f"{type(model).__name__} has no latent space to look at: is it fitted?"
+                f"{type(model).__name__} has no latent space to look at"
+                + ("" if fitted else ": is it fitted?")
             )
         self.model = model
         data = model.training_data()

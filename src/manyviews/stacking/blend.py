@@ -69,6 +69,9 @@ def learn_blend(
 ) -> Blend:
     """Weights that give the held-out values the highest density (Yao et al. 2018).
 
+    Values beyond the reach of a member count as in `calibrated()`: its density is that at five
+    standard deviations, so that a few strange values decide neither widths nor weights.
+
     Parameters
     ----------
     parts : sequence of Mixture
@@ -83,34 +86,40 @@ def learn_blend(
         Whether standard deviations are made wider or narrower first (`calibrated()`).
     """
     found = [calibrated(part, truth, fold, calibrate) for part in parts]
-    widths, log_p = np.stack([f[0] for f in found]), np.stack([f[1] for f in found])
+    widths = np.stack([each.factors for each in found])
+    log_p = np.stack([each.log_density for each in found])
+    bounded = np.stack([each.bounded for each in found])
     kinds = {"auto": ("view", "column"), "view": ("view",), "column": ("column",)}[weighting]
     kinds = ("view",) if truth.shape[1] == 1 else kinds
-    honest = {kind: _by_other_folds(log_p, fold, kind) for kind in kinds}
+    honest = {kind: _by_other_folds(log_p, bounded, fold, kind) for kind in kinds}
     kind = kinds[0]
     if len(kinds) == 2:
-        gain = np.nanmean(honest["column"] - honest["view"], axis=1)
+        gain = np.nanmean(honest["column"][1] - honest["view"][1], axis=1)
         kind = "column" if gain.mean() > gain.std() / np.sqrt(len(gain)) else "view"
-    weights, gap = _weights(log_p, kind)
+    weights, gap = _weights(bounded, kind)
     unit = np.log(training_scale(truth))
     return Blend(
         question, tuple(members), weights, widths, np.nanmean(log_p + unit, axis=(1, 2)),
-        float(np.nanmean(honest[kind] + unit)), gap,
+        float(np.nanmean(honest[kind][0] + unit)), gap,
     )  # fmt: skip
 
 
 def _by_other_folds(
-    log_p: Float[np.ndarray, "M N D"], fold: Int[np.ndarray, " N"], kind: str
-) -> Float[np.ndarray, "N D"]:
-    """Log density of the mixture, the weights of every fold being those of the others."""
-    mixed = np.empty(log_p.shape[1:])
+    log_p: Float[np.ndarray, "M N D"],
+    bounded: Float[np.ndarray, "M N D"],
+    fold: Int[np.ndarray, " N"],
+    kind: str,
+) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
+    """Log densities of the mixture, the weights of every fold being those of the others."""
+    mixed = np.empty((2, *log_p.shape[1:]))
     for number in np.unique(fold):
         out = fold == number
-        weights, _ = _weights(log_p[:, ~out], kind)
+        weights, _ = _weights(bounded[:, ~out], kind)
         with np.errstate(divide="ignore", invalid="ignore"):
-            parts = log_p[:, out] + np.log(weights)[:, None, :]
-            mixed[out] = np.logaddexp.reduce(parts, axis=0)
-    return mixed
+            for place, each in enumerate((log_p, bounded)):
+                parts = each[:, out] + np.log(weights)[:, None, :]
+                mixed[place, out] = np.logaddexp.reduce(parts, axis=0)
+    return mixed[0], mixed[1]
 
 
 def _weights(

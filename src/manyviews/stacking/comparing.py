@@ -30,7 +30,7 @@ def compare(
     *,
     targets: Names | None = None,
     folds: Any = 5,
-    reference: str = "ridge",
+    reference: str | None = None,
     times: Any = None,
     sequences: Any = None,
     groups: Any = None,
@@ -55,8 +55,9 @@ def compare(
     folds : int or array-like of int, default=5
         Number of folds of shuffled samples, with groups and sequences whole; or the fold of every
         sample.
-    reference : str, default="ridge"
-        The method that all others are compared with, in pairs, fold by fold.
+    reference : str, optional
+        The method that all others are compared with, in pairs, fold by fold. Default: ``"ridge"``,
+        or the first method where ridge is none of them.
     times, sequences, groups
         As for `Stack`.
     cache : path, optional
@@ -100,6 +101,8 @@ def compare(
     names = tuple(data)
     questions = [Question.of(names, target) for target in listed(targets) or names]
     methods = _methods(models, data, questions)
+    if reference is None:
+        reference = "ridge" if "ridge" in methods else next(iter(methods))
     if reference not in methods:
         raise OptionError(f"reference={reference!r} is none of the methods {list(methods)}")
     fold = fold_of_rows(data, folds, groups, random_state)

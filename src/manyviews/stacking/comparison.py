@@ -95,6 +95,9 @@ class Comparison:
         sentence = verdict(folds, reference, failures)
         return cls(table, folds, sentence, failures, notes, reference, n_samples)
 
+    def __str__(self) -> str:
+        return f"{self.table.round(3).to_string(index=False)}\n{self.sentence}"
+
     def plot(self, ax: Any = None, measure: str = "log_density") -> "Axes":
         """Draw how much better or worse than the reference every method is, view by view.
 

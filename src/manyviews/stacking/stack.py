@@ -15,6 +15,7 @@ from ..data import Aligned, Views, as_views, check_overlap, match_views
 from ..errors import DataError, OptionError
 from ..io import write
 from ..options import ARRAY, BOOLEAN, NONE, SEED, VERBOSE, check_options, count, instance_of, one_of
+from ..shells.fitted_model import at_least_one
 from ..shells.naming import Names, check_views, known_views, listed, refuse_second_view
 from .blend import Blend
 from .ensemble import Ensemble, Plan
@@ -259,7 +260,8 @@ class Stack(BaseEstimator):
             raise OptionError("ask for one of return_std, quantiles and n_samples")
         found, question, new = self._new(views, target, times, sequences)
         if n_samples is not None:
-            return self.ensemble_.draws(new, question, n_samples, check_random_state(random_state))
+            rng = check_random_state(random_state)
+            return self.ensemble_.draws(new, question, at_least_one(n_samples), rng)
         mixture = self.ensemble_.mixture(new, question)
         if quantiles is not None:
             return mixture.quantile(_levels(quantiles))

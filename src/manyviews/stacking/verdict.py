@@ -41,6 +41,8 @@ def verdict(folds: pd.DataFrame, reference: str, failures: Mapping[str, str]) ->
             f"its log density per value is {gain.mean():.3f} ± {se:.3f} higher than {reference}'s, "
             f"its error {abs(change):.1f} % {'lower' if change < 0 else 'higher'}"
         )
+    elif use == best:
+        reasons.append("its log density is the highest")
     if use != best:
         reasons.append(
             f"{best} gains {short[use].mean():.3f} ± {doubt[use]:.3f} on it and takes "

@@ -1,5 +1,7 @@
 """Standard deviations made honest: factors learnt from errors of held-out values."""
 
+from typing import NamedTuple
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -7,6 +9,24 @@ from .mixture import Mixture
 
 PSEUDO_VALUES = 10.0  # by which a column's factor leans on that of the view
 LEAST = 1e-3
+REACH = 5.0  # standard deviations, calibrated ones: errors beyond count as so large
+
+
+class Calibrated(NamedTuple):
+    """Factors of a member's standard deviations, and log densities with those of other folds.
+
+    Attributes
+    ----------
+    factors : ndarray of shape (n_columns,)
+    log_density : ndarray of shape (n_rows, n_columns)
+        Of the held-out values.
+    bounded : ndarray of shape (n_rows, n_columns)
+        The same with errors beyond five standard deviations counted as five: what is learnt from.
+    """
+
+    factors: Float[np.ndarray, " D"]
+    log_density: Float[np.ndarray, "N D"]
+    bounded: Float[np.ndarray, "N D"]
 
 
 def calibrated(
@@ -14,27 +34,46 @@ def calibrated(
     truth: Float[np.ndarray, "N D"],
     fold: Int[np.ndarray, " N"],
     calibrate: bool = True,
-) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, "N D"]]:
-    """Factors of a member's standard deviations, and log densities with those of other folds.
+) -> Calibrated:
+    """How far off a member is, from values that it was not fitted to.
 
     A factor is the root mean square of held-out errors in units of their std: one number for
     the view, or one per column that leans by ten values on it. The simplest is taken (none, then
     one, then one per column) unless the next has gained more than one standard error (over
-    rows) in the log density of folds that it was not learnt from.
+    rows) in the log density of folds that it was not learnt from. Errors beyond five standard
+    deviations count as five: the few values of a kind that no training row has shown, of a
+    substance that one patient alone has, would make all others' intervals many times too wide.
     """
-    z2 = ((truth - part.mean) / part.std) ** 2
-    kinds = ("none", "view", "column") if calibrate else ("none",)
-    best, log_p = "none", part.log_density(truth)
-    for kind in kinds[1:]:
-        then = np.empty(truth.shape)
+    near = _within_reach(part, truth)
+    z2 = ((near - part.mean) / part.std) ** 2
+    kinds = ("view", "column") if calibrate else ()
+    best, log_p, bounded = "none", part.log_density(truth), part.log_density(near)
+    for kind in kinds:
+        then, then_bounded = np.empty(truth.shape), np.empty(truth.shape)
         for number in np.unique(fold):
             out = fold == number
             widened = _rows(part, out).widened(_factors(z2[~out], kind))
             then[out] = widened.log_density(truth[out])
-        gain = np.nanmean(then - log_p, axis=1)
+            then_bounded[out] = widened.log_density(near[out])
+        gain = np.nanmean(then_bounded - bounded, axis=1)
         if gain.mean() > gain.std() / np.sqrt(len(gain)):
-            best, log_p = kind, then
-    return _factors(z2, best), log_p
+            best, log_p, bounded = kind, then, then_bounded
+    return Calibrated(_factors(z2, best), log_p, bounded)
+
+
+def _within_reach(part: Mixture, truth: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
+    """Values no further from the mean than five standard deviations, which the errors widen.
+
+    The squares z² that are counted, c² = mean min(z², 25 c²), are found from the largest c down.
+    """
+    z = (truth - part.mean) / part.std
+    squares = np.square(z[~np.isnan(z)])
+    widened, before = float(squares.mean()), np.inf
+    while widened < (1.0 - 1e-6) * before:
+        before = widened
+        widened = float(np.minimum(squares, REACH**2 * before).mean())
+    reach = REACH * max(1.0, np.sqrt(widened))
+    return part.mean + np.clip(z, -reach, reach) * part.std
 
 
 def _factors(z2: Float[np.ndarray, "N D"], kind: str) -> Float[np.ndarray, " D"]:
