@@ -40,10 +40,11 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
     leads to the labels, too.
 
     With ``labels="codes"`` labels are coded -1 / +1 with a column per class, as in the paper, and
-    Gaussian: with moments m and v of the columns, p(class) ∝ Π_c N(code_c; m_c, v_c + τ²), mixed over the modes of q(x*). Several labels per sample are decided column by column. Exact
-    labels have no noise, and their predictions would be too certain; τ² is added to their
-    variance. By default an output that equals its code gets odds of n+1 to 1 from n labels (rule
-    of succession); with ``calibration_folds``, τ² minimises the log loss of held-out samples.
+    Gaussian: with moments m and v of the columns, p(class) ∝ Π_c N(code_c; m_c, v_c + τ²), mixed
+    over the modes of q(x*). Several labels per sample are decided column by column. Exact labels
+    have no noise, and their predictions would be too certain; τ² is added to their variance. By
+    default an output that equals its code gets odds of n+1 to 1 from n labels (rule of succession);
+    with ``calibration_folds``, τ² minimises the log loss of held-out samples.
 
     Parameters
     ----------
@@ -137,10 +138,8 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         model = MRD() if self.estimator is None else clone(self.estimator)
         if fold and isinstance(model.n_inducing, int):
             model.n_inducing = min(model.n_inducing, len(views))
-        floors, kinds = (
-            dict(given) if isinstance(given, dict) else dict.fromkeys(views, given)
-            for given in (model.noise_floor, model.likelihood)
-        )
+        floors: dict[str, Any] = _by_view(model.noise_floor, views)
+        kinds: dict[str, Any] = _by_view(model.likelihood, views)
         if self.labels == CODES:
             floors.setdefault(LABELS, LABEL_NOISE_FLOOR)
             model.residual_link = False  # codes are no measurements: no line leads to them
@@ -286,3 +285,8 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _by_view(given: Any, views: Views) -> dict[str, Any]:
+    """An option of every view, in a dict that may be changed."""
+    return dict(given) if isinstance(given, dict) else dict.fromkeys(views, given)
