@@ -7,10 +7,12 @@ as if it were Gaussian, the regularised GLM and the marginal of the collection, 
 environment of its own (:mod:`.kinds_mofa`). Losses are in the units of the collection, less is
 better.
 Every fold of every method stands in a file of its own, first folds first: a run that ends at its
-limit has some of every task, and goes on with the same command.
+limit has some of every task, and goes on with the same command. Of each task those folds count that
+all methods have.
 """
 
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -51,15 +53,22 @@ def run(setting: Setting) -> list[Row]:
         for method in chosen
     ]
     found = finished(setting, one_fold, pieces, _said, all_of_them=False)
-    rows = [
-        row
-        for task in tasks
-        for method in chosen
-        for row in _rows(
-            task, method, [a for p, a in found.items() if p[:2] == (method, _name(task))]
-        )
-    ]
+    rows = []
+    for task in tasks:
+        for method, answers in _comparable(found, chosen, _name(task)).items():
+            rows += _rows(task, method, answers)
     return [*rows, *overall(rows)]
+
+
+def _comparable(
+    found: dict[Any, dict[str, Any]], methods: Sequence[str], name: str
+) -> dict[str, list[dict[str, Any]]]:
+    """Answers to a task in the folds that all methods have, if they have any."""
+    done = {m: {fold: found[m, name, fold] for fold in range(FOLDS) if (m, name, fold) in found}
+            for m in methods}  # fmt: skip
+    done = {method: answers for method, answers in done.items() if answers}
+    shared = set.intersection(*map(set, done.values())) if done else set()
+    return {m: [answers[fold] for fold in sorted(shared)] for m, answers in done.items() if shared}
 
 
 def _name(task: Task) -> str:
