@@ -30,6 +30,7 @@ from .table import Row, summarise
 
 MARGINAL, GLM, OURS, GAUSSIAN, MOFA = "marginal", "GLM", "MRD", "MRD as Gaussian", "MOFA"
 METHODS = (MARGINAL, GLM, OURS, GAUSSIAN, MOFA)
+LATENT = (OURS, GAUSSIAN, MOFA)
 QUICK: dict[str, Any] = {"sets": ("russett",), "methods": (MARGINAL, GLM, OURS)}
 SLOW_LAST = ("hobbies", "nhanes", "bfi")  # so that a run with a limit has all others first
 
@@ -152,4 +153,23 @@ def overall(rows: list[Row]) -> list[Row]:
                 summarise(method, f"gain-over-{rival.replace(' ', '-')}", [float(np.mean(gains))],
                           ours=method in (OURS, GAUSSIAN), note=note)
             )  # fmt: skip
-    return found
+    return [*found, *_best(values)]
+
+
+def _best(values: dict[tuple[str, str], float]) -> list[Row]:
+    """The share of tasks in which each of the latent variable methods is the best of them."""
+    tasks = {
+        measure: [values.get((method, measure), np.nan) for method in LATENT]
+        for _, measure in values
+    }
+    whole = [losses for losses in tasks.values() if np.isfinite(losses).all()]
+    if not whole:
+        return []
+    first = np.argmin(whole, axis=1)
+    return [
+        summarise(
+            method, "best-latent-variable-method", [float(np.mean(first == place))],
+            ours=method != MOFA, note=f"{int(np.sum(first == place))} of {len(whole)} tasks",
+        )
+        for place, method in enumerate(LATENT)
+    ]  # fmt: skip
