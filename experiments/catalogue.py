@@ -52,6 +52,9 @@ EXPERIMENTS = {
     "imputation": Experiment("none: peers", NOTHING, "the values that are not hidden"),
     "kinds": Experiment("none: real tables", NOTHING, "training folds"),
     "kinds-findings": Experiment("none: simulations", NOTHING, "all rows"),
+    "labels": Experiment(
+        "none: classes", "the default of MRDClassifier by the log loss of folds", "training folds"
+    ),
     "mackey": Experiment("[BGPLVM16, §6.1.1]", "the kernel by the bound", "the training part"),
     "missing-inputs": Experiment("[BGPLVM16, §6.2.1]", NOTHING, ROWS),
     "oil-class": Experiment("[MRD21, §5.4; MRD12]", BOUND, "training rows with their labels"),

@@ -7,10 +7,12 @@ as if it were Gaussian, the regularised GLM and the marginal of the collection, 
 environment of its own (:mod:`.kinds_mofa`). Losses are in the units of the collection, less is
 better.
 Every fold of every method stands in a file of its own, first folds first: a run that ends at its
-limit has some of every task, and goes on with the same command.
+limit has some of every task, and goes on with the same command. Of each task those folds count that
+all methods have.
 """
 
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +30,7 @@ from .table import Row, summarise
 
 MARGINAL, GLM, OURS, GAUSSIAN, MOFA = "marginal", "GLM", "MRD", "MRD as Gaussian", "MOFA"
 METHODS = (MARGINAL, GLM, OURS, GAUSSIAN, MOFA)
+LATENT = (OURS, GAUSSIAN, MOFA)
 QUICK: dict[str, Any] = {"sets": ("russett",), "methods": (MARGINAL, GLM, OURS)}
 SLOW_LAST = ("hobbies", "nhanes", "bfi")  # so that a run with a limit has all others first
 
@@ -51,15 +54,22 @@ def run(setting: Setting) -> list[Row]:
         for method in chosen
     ]
     found = finished(setting, one_fold, pieces, _said, all_of_them=False)
-    rows = [
-        row
-        for task in tasks
-        for method in chosen
-        for row in _rows(
-            task, method, [a for p, a in found.items() if p[:2] == (method, _name(task))]
-        )
-    ]
+    rows = []
+    for task in tasks:
+        for method, answers in _comparable(found, chosen, _name(task)).items():
+            rows += _rows(task, method, answers)
     return [*rows, *overall(rows)]
+
+
+def _comparable(
+    found: dict[Any, dict[str, Any]], methods: Sequence[str], name: str
+) -> dict[str, list[dict[str, Any]]]:
+    """Answers to a task in the folds that all methods have, if they have any."""
+    done = {m: {fold: found[m, name, fold] for fold in range(FOLDS) if (m, name, fold) in found}
+            for m in methods}  # fmt: skip
+    done = {method: answers for method, answers in done.items() if answers}
+    shared = set.intersection(*map(set, done.values())) if done else set()
+    return {m: [answers[fold] for fold in sorted(shared)] for m, answers in done.items() if shared}
 
 
 def _name(task: Task) -> str:
@@ -143,4 +153,23 @@ def overall(rows: list[Row]) -> list[Row]:
                 summarise(method, f"gain-over-{rival.replace(' ', '-')}", [float(np.mean(gains))],
                           ours=method in (OURS, GAUSSIAN), note=note)
             )  # fmt: skip
-    return found
+    return [*found, *_best(values)]
+
+
+def _best(values: dict[tuple[str, str], float]) -> list[Row]:
+    """The share of tasks in which each of the latent variable methods is the best of them."""
+    tasks = {
+        measure: [values.get((method, measure), np.nan) for method in LATENT]
+        for _, measure in values
+    }
+    whole = [losses for losses in tasks.values() if np.isfinite(losses).all()]
+    if not whole:
+        return []
+    first = np.argmin(whole, axis=1)
+    return [
+        summarise(
+            method, "best-latent-variable-method", [float(np.mean(first == place))],
+            ours=method != MOFA, note=f"{int(np.sum(first == place))} of {len(whole)} tasks",
+        )
+        for place, method in enumerate(LATENT)
+    ]  # fmt: skip

@@ -66,7 +66,8 @@ def ours(problem: Problem, hidden: np.ndarray, search: Search | None = None) -> 
     if problem.task.form == TOTAL:  # a row without counts has no proportions
         train = train & (np.nansum(target, axis=1) > 0)
     known, asked = inputs(problem, train, new)
-    _fit(model, {**known, TARGET: target[train], **{n: t[train] for n, t in beside.items()}})
+    views = {**known, TARGET: target[train], **{n: t[train] for n, t in beside.items()}}
+    _fit(model, views, _groups(problem, train))
     truth = target[new]
     if problem.task.form == TOTAL:
         return of_proportions(truth, model.predict(asked, TARGET)), np.empty(0)
@@ -96,7 +97,7 @@ def as_gaussian(problem: Problem, hidden: np.ndarray, search: Search | None = No
     else:
         train, new = ~hidden[:, 0], hidden[:, 0]
         known, asked = inputs(problem, train, new)
-        _fit(model, {**known, TARGET: change(target[train])})
+        _fit(model, {**known, TARGET: change(target[train])}, _groups(problem, train))
         mean, std = model.predict(asked, TARGET, return_std=True)
         truth = target[new]
         events = None if problem.events is None else problem.events[new]
@@ -135,10 +136,15 @@ def inputs(problem: Problem, train: np.ndarray, new: np.ndarray) -> tuple[Views,
     )
 
 
-def _fit(model: MRD, views: Views) -> None:
+def _groups(problem: Problem, train: np.ndarray) -> np.ndarray | None:
+    """Those of training rows, where groups stay whole."""
+    return None if problem.groups is None else problem.groups[train]
+
+
+def _fit(model: MRD, views: Views, groups: np.ndarray | None = None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model.fit(views)
+        model.fit(views, groups=groups)
 
 
 def of_proportions(counts: np.ndarray, rates: np.ndarray) -> np.ndarray:

@@ -20,6 +20,7 @@ MEASURES = {
     "imputation": {"nutrimouse-values-RMSE", "nutrimouse-views-NLPD", "scmt-views-RMSE"},
     "kinds": {"gain-over-marginal", "gain-over-GLM"},
     "kinds-findings": {"poisson | right-pattern", "poisson | correlation"},
+    "labels": {"wine | log-loss", "mean log-loss"},
     "mackey": {"MAE", "MSE", "NLPD", "coverage-90"},
     "missing-inputs": {"MSE-sim-50", "MSE-mocap-50"},
     "oil-class": {"accuracy-70", "log-loss-70"},
@@ -69,6 +70,7 @@ LONG = {
     "defaults",
     "kinds",
     "kinds-findings",
+    "labels",
 }
 
 

@@ -67,6 +67,19 @@ def test_layers_are_views(cells):
         interop.views_of(data, {"protein": "double"})
 
 
+def test_columns_that_are_marked_as_highly_variable(cells):
+    data = cells.copy()
+    data.mod["rna"].var["highly_variable"] = [True, False, True, False, False]
+    views = interop.views_of(data, use_highly_variable=True)
+    assert list(views["rna"].columns) == ["g0", "g2"]
+    assert views["atac"].shape == (27, 4)
+    data.mod["rna"].var["highly_variable"] = False
+    with pytest.raises(DataError, match="'rna' has no column that is marked"):
+        interop.views_of(data, use_highly_variable=True)
+    with pytest.raises(DataError, match="highly_variable_genes"):
+        interop.views_of(cells, use_highly_variable=True)
+
+
 def test_new_mudata_from_a_model(model):
     data = interop.to_mudata(model)
     assert data.mod["atac"].shape == (27, 4)

@@ -10,8 +10,15 @@ from ._optional import needed
 from .errors import DataError
 from .plot.subject import Subject
 
+HIGHLY_VARIABLE = "highly_variable"  # the column of ``.var`` that scanpy writes
 
-def views_of(data: Any, layers: str | Mapping[str, str] | None = None) -> dict[str, pd.DataFrame]:
+
+def views_of(
+    data: Any,
+    layers: str | Mapping[str, str] | None = None,
+    *,
+    use_highly_variable: bool = False,
+) -> dict[str, pd.DataFrame]:
     """The modalities of a MuData or AnnData object as views, from layers where these are named.
 
     Parameters
@@ -20,6 +27,9 @@ def views_of(data: Any, layers: str | Mapping[str, str] | None = None) -> dict[s
         An AnnData object has one modality, ``"X"``.
     layers : str or dict by modality, optional
         The layer to read, such as ``"log1p"``. Default: ``.X``.
+    use_highly_variable : bool, default=False
+        Whether a modality with a column ``.var["highly_variable"]`` is read with the columns marked
+        there alone.
 
     Returns
     -------
@@ -37,7 +47,17 @@ def views_of(data: Any, layers: str | Mapping[str, str] | None = None) -> dict[s
         layer = chosen.get(name)
         if layer is not None and layer not in part.layers:
             raise DataError(f"{name!r} has no layer {layer!r}: it has {list(part.layers)}")
+        marked = use_highly_variable and HIGHLY_VARIABLE in part.var
+        if marked:
+            part = part[:, part.var[HIGHLY_VARIABLE].to_numpy(bool)]
+        if marked and not part.n_vars:
+            raise DataError(f"{name!r} has no column that is marked as highly variable")
         views[str(name)] = part.to_df(layer=layer)
+    if use_highly_variable and not any(HIGHLY_VARIABLE in part.var for part in parts.values()):
+        raise DataError(
+            f"no modality has a column {HIGHLY_VARIABLE!r} in .var: mark the columns first, for "
+            "example by scanpy.pp.highly_variable_genes"
+        )
     return views
 
 

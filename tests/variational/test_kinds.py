@@ -114,6 +114,17 @@ def test_holes_are_filled_with_rates(mixed):
     pd.testing.assert_frame_equal(filled["yes"], views["yes"])
 
 
+def test_holes_of_levels_are_filled_with_the_most_probable(mixed):
+    model, views = mixed
+    holes = {name: table.iloc[:4].copy() for name, table in views.items()}
+    holes["yes"].iloc[1:, 0] = np.nan
+    filled = model.impute(holes)["yes"]
+    chances = model.predict_proba(holes, "yes")[filled.columns[0]].iloc[1:]
+    assert set(filled.iloc[:, 0]) <= {0.0, 1.0}
+    sure = (chances[1.0] - 0.5).abs() > 0.1  # the link moves the others
+    np.testing.assert_array_equal(filled.iloc[1:, 0][sure], chances.idxmax(axis=1)[sure])
+
+
 def test_saved_and_loaded(mixed, tmp_path):
     model, views = mixed
     model.save(tmp_path / "model.safetensors")

@@ -15,12 +15,14 @@ from ..errors import DataError, OptionError
 from ..fitted.cross_view import TREATMENTS
 from ..inference.checkpoint import keeping_checkpoints
 from ..io import register_record, write
+from ..likelihoods import Bernoulli, Categorical
 from ..shells.views import Modes, carried
 from ..variational import MRD
 from .features import labels_of, one_table, several_views
 from .label_folds import label_folds
 
 LABELS = "labels"
+CATEGORICAL, CODES = "categorical", "codes"
 LABEL_NOISE_FLOOR = 0.01  # of the codes' variance; without one, exact labels outweigh all else
 
 
@@ -28,21 +30,28 @@ LABEL_NOISE_FLOOR = 0.01  # of the codes' variance; without one, exact labels ou
 class MRDClassifier(ClassifierMixin, BaseEstimator):
     """Semi-supervised classifier of one or several views, with one or several labels per sample.
 
-    Labels enter an `MRD` of all views as one more view, coded -1 / +1 with a
-    column per class [MRD21, §5.4]. For new samples that view is predicted from the others: with
-    moments m and v of its columns, p(class) ∝ Π_c N(code_c; m_c, v_c + τ²), mixed over the modes
-    of q(x*). With several labels per sample every column is decided separately. Samples whose
-    label is NaN take part in the fit without a label. With time stamps the latent points move
-    along sequences, and labels of neighbours in time inform each other.
+    Labels enter an `MRD` of all views as one more view [MRD21, §5.4], which for new samples is
+    predicted from the others. Samples whose label is NaN take part in the fit without a label.
+    With time stamps the latent points move along sequences, and labels of neighbours in time inform
+    each other.
 
-    Exact labels have no noise, and their predictions would be too certain; τ² is added to their
-    variance. By default an output that equals its code gets odds of n+1 to 1 from n labels (rule
-    of succession); with ``calibration_folds``, τ² minimises the log loss of held-out samples.
+    With ``labels="categorical"`` that view has a `Categorical` likelihood, p(class) ∝ e^(f_class);
+    several labels per sample are `Bernoulli` columns. Where `MRD` has a link from known views, it
+    leads to the labels, too.
+
+    With ``labels="codes"`` labels are coded -1 / +1 with a column per class, as in the paper, and
+    Gaussian: with moments m and v of the columns, p(class) ∝ Π_c N(code_c; m_c, v_c + τ²), mixed
+    over the modes of q(x*). Several labels per sample are decided column by column. Exact labels
+    have no noise, and their predictions would be too certain; τ² is added to their variance. By
+    default an output that equals its code gets odds of n+1 to 1 from n labels (rule of succession);
+    with ``calibration_folds``, τ² minimises the log loss of held-out samples.
 
     Parameters
     ----------
     estimator : MRD, optional
         The model. Its options are set as ``estimator__n_components`` and so on. Default: ``MRD()``.
+    labels : {"categorical", "codes"}, default="codes"
+        What the labels are to the model; see above.
     private : {"posterior", "nearest", "blend", "conditional"}, default="conditional"
         Source of the dimensions that the features do not determine; see
         `MRD`. Labels can occupy a dimension of their own, which only nearby
@@ -50,15 +59,16 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
     n_modes : int, default=3
         Optima of the latent position that probabilities are averaged over.
     calibration_folds : int, default=0
-        Folds for the calibration, each of which costs another fit. Zero uses the rule above. With
-        time stamps, whole sequences are left out (stretches of it, if there is but one).
+        Of codes: folds for the calibration, each of which costs another fit. Zero uses the rule
+        above. With time stamps, whole sequences are left out (stretches of it, if there is but
+        one).
 
     Attributes
     ----------
     classes_ : ndarray
         Class labels; with several labels per sample, their numbers or column names.
     label_noise_ : float
-        The variance τ² of the calibration.
+        The variance τ² of the calibration; zero where labels are no codes.
     model_ : MRD
         The fitted model, with the labels as its view ``"labels"``.
 
@@ -77,11 +87,13 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         self,
         estimator: MRD | None = None,
         *,
+        labels: str = CODES,
         private: str = "conditional",
         n_modes: int = 3,
         calibration_folds: int = 0,
     ):
         self.estimator = estimator
+        self.labels = labels
         self.private = private
         self.n_modes = n_modes
         self.calibration_folds = calibration_folds
@@ -96,6 +108,13 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         """
         if self.private not in TREATMENTS:
             raise OptionError(f"private must be one of {TREATMENTS}, got {self.private!r}")
+        if self.labels not in {CATEGORICAL, CODES}:
+            raise OptionError(f"labels must be {CATEGORICAL!r} or {CODES!r}, got {self.labels!r}")
+        if self.labels == CATEGORICAL and self.calibration_folds:
+            raise OptionError(
+                f"calibration_folds are for labels={CODES!r}: a categorical likelihood has no "
+                "label noise to calibrate"
+            )
         times, sequences = carried(X, times, sequences)
         views = Views(self._read(X, reset=True), times=times, sequences=sequences)
         if LABELS in views:
@@ -103,25 +122,42 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         codes = self._encode(labels_of(y, views) if several_views(X) else y, len(views))
         with keeping_checkpoints():
             self.model_ = self._fit_model(views, codes)
-            labelled = int((~np.isnan(codes)).any(axis=1).sum())
-            self.label_noise_ = (2.0 if self.multilabel_ else 4.0) / np.log(labelled + 1.0)
-            if self.calibration_folds:
-                self.label_noise_ = self._calibrate(views, codes)
+            self.label_noise_ = self._label_noise(views, codes)
         return self
+
+    def _label_noise(self, views: Views, codes: Float[np.ndarray, "N C"]) -> float:
+        """τ², by the rule of succession or by folds."""
+        if self.labels == CATEGORICAL:
+            return 0.0
+        if self.calibration_folds:
+            return self._calibrate(views, codes)
+        labelled = int((~np.isnan(codes)).any(axis=1).sum())
+        return float((2.0 if self.multilabel_ else 4.0) / np.log(labelled + 1.0))
 
     def _fit_model(self, views: Views, codes: Float[np.ndarray, "N C"], fold: bool = False) -> MRD:
         model = MRD() if self.estimator is None else clone(self.estimator)
         if fold and isinstance(model.n_inducing, int):
             model.n_inducing = min(model.n_inducing, len(views))
-        floors = model.noise_floor
-        floors = floors if isinstance(floors, dict) else dict.fromkeys(views, floors)
-        model.noise_floor = {LABELS: LABEL_NOISE_FLOOR, **floors}
-        model.residual_link = False  # codes of labels are no measurements: no line leads to them
+        floors: dict[str, Any] = _by_view(model.noise_floor, views)
+        kinds: dict[str, Any] = _by_view(model.likelihood, views)
+        if self.labels == CODES:
+            floors.setdefault(LABELS, LABEL_NOISE_FLOOR)
+            model.residual_link = False  # codes are no measurements: no line leads to them
+            labels = pd.DataFrame(codes, columns=[str(c) for c in self.classes_])
+        elif self.multilabel_:
+            kinds[LABELS] = Bernoulli()
+            labels = pd.DataFrame((codes + 1.0) / 2.0, columns=[str(c) for c in self.classes_])
+        else:
+            kinds[LABELS] = Categorical(np.arange(len(self.classes_), dtype=float))
+            level = np.where(np.isnan(codes).any(axis=1), np.nan, np.argmax(codes, axis=1))
+            labels = pd.DataFrame({"label": level})
+        model.noise_floor = floors
+        model.likelihood = {name: kind for name, kind in kinds.items() if kind is not None} or None
         frames = {
             name: pd.DataFrame(views.array(name), index=views.samples, columns=columns)
             for name, columns in zip(views, views.columns, strict=True)
         }
-        labels = pd.DataFrame(codes, index=views.samples, columns=[str(c) for c in self.classes_])
+        labels.index = pd.Index(views.samples)
         return model.fit({**frames, LABELS: labels}, times=views.times, sequences=views.sequences)
 
     def predict_proba(self, X: Any, *, times: Any = None, sequences: Any = None) -> Any:
@@ -132,8 +168,16 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         times, sequences = carried(X, times, sequences)
-        modes = self._modes(self.model_, self._read(X, reset=False), times, sequences)
-        return self._chances(modes, self.label_noise_)
+        new = self._read(X, reset=False)
+        if self.labels == CODES:
+            return self._chances(self._modes(self.model_, new, times, sequences), self.label_noise_)
+        found = self.model_.predict_proba(
+            new, LABELS, times=times, sequences=sequences, n_modes=self.n_modes,
+            private=self.private,
+        )  # fmt: skip
+        if self.multilabel_:
+            return np.stack([table.to_numpy()[:, 1] for table in found.values()], axis=1)
+        return found["label"].to_numpy()
 
     def predict(self, X: Any, *, times: Any = None, sequences: Any = None) -> np.ndarray:
         """The most probable class of each sample, or all labels with a probability above ½."""
@@ -241,3 +285,8 @@ class MRDClassifier(ClassifierMixin, BaseEstimator):
         tags.target_tags.required = True
         tags.classifier_tags.multi_label = True
         return tags
+
+
+def _by_view(given: Any, views: Views) -> dict[str, Any]:
+    """An option of every view, in a dict that may be changed."""
+    return dict(given) if isinstance(given, dict) else dict.fromkeys(views, given)

@@ -277,7 +277,7 @@ class FittedModel(BaseEstimator):
     def _filled(
         self, place: int, rows: Tables, q: Positions, std: bool
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Mean of the values that a view lacks, and their std if wanted, in units of the data."""
+        """What a view lacks, by its engine, and its std if wanted, in units of the data."""
         mean, variance = self._engine.fill(place, rows, q)
         if not std:
             return self._scalings[place].undo(mean), None

@@ -431,7 +431,9 @@ class ViewsModel(FittedModel):
     ) -> Any:  # fmt: skip
         """Fill missing values of the training samples (``views=None``) or of new samples.
 
-        Observed values are returned as they are, with a std of zero. Variational models of samples
+        Observed values are returned as they are, with a std of zero. Values of views with levels
+        (yes or no, ordered or not) are filled with the most probable level, others with their mean;
+        the std is that of the value around its mean. Variational models of samples
         without times have calibrated intervals for Gaussian views: see
         `manyviews.variational.forgetting.imputation_widths`.
         """

@@ -259,11 +259,18 @@ class VariationalEngine(Engine):
     def fill(
         self, view: int, rows: Tables, q: Positions
     ) -> tuple[Float[np.ndarray, "N D"], Float[np.ndarray, "N D"]]:
+        """Means, or the most probable levels of views that have levels; and variances."""
         posterior = self._posterior(view, q)
         if not isinstance(posterior, StochasticPosterior) or several(q):
-            return super().fill(view, rows, q)
-        given = split_table(rows[view], posterior.likelihood)[1]
-        return fill_kind(posterior, self.seen(view, q), given)
+            mean, variance = super().fill(view, rows, q)
+        else:
+            given = split_table(rows[view], posterior.likelihood)[1]
+            mean, variance = fill_kind(posterior, self.seen(view, q), given)
+        levels = self.levels(view)
+        if levels is None:
+            return mean, variance
+        chances = np.where(np.isnan(levels), 0.0, self.probabilities(view, q))
+        return levels[np.arange(len(levels)), np.argmax(chances, axis=2)], variance
 
     def explained(self, view: int, q: Positions) -> float:
         posterior = self._posterior(view, q)
