@@ -55,7 +55,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 KINDS = (
     ("held", "concatenated", 1.0),  # α by view, not learnt
     ("view", "concatenated", 1.0),
-    ("view", "concatenated", 0.3),
+    ("view", "concatenated", "auto"),
     ("view", "concatenated", 0.1),
     ("dimension", "concatenated", 1.0),
 )
@@ -79,7 +79,7 @@ class Answers(NamedTuple):
 
     sharing: str
     start: str
-    fit_power: float = 1.0
+    fit_power: float | str = 1.0
     power: float = 1.0
     private: str = "conditional"
 
@@ -90,11 +90,11 @@ class Answers(NamedTuple):
 
     def __str__(self) -> str:
         alpha = f"α = {HELD_ALPHA}" if self.sharing == "held" else f"α by {self.sharing}"
-        fitted = f"{alpha}, {self.start} start, fit power {self.fit_power:g}"
+        fitted = f"{alpha}, {self.start} start, fit power {self.fit_power}"
         return f"{fitted}, power {self.power:g}, {self.private}"
 
 
-LEARNT = Answers("view", "concatenated", 0.3, 0.1)
+LEARNT = Answers("view", "concatenated", "auto", 0.1)
 """The learnt weights chosen on held-out sequences; ``--methods learnt`` takes them."""
 
 
@@ -283,7 +283,13 @@ def one_fit(setting: Setting, *asked: Any) -> dict[str, Any]:
     poses = {"McGPDS": mean[DRAWN], "NN in X of McGPDS": near[DRAWN]}
     weights = model.alpha_.to_numpy().round(2)
     weights = weights if answers.sharing == "dimension" else weights[:, 0]
-    return {"found": found, "weights": weights, "seconds": seconds, "poses": poses}
+    return {
+        "found": found,
+        "weights": weights,
+        "seconds": seconds,
+        "poses": poses,
+        "fit_power": model.fit_power_,
+    }
 
 
 def main_rows(setting: Setting, answers: Answers, method: str = "McGPDS") -> list[Row]:
@@ -294,7 +300,7 @@ def main_rows(setting: Setting, answers: Answers, method: str = "McGPDS") -> lis
     def of(treatment: str) -> list[dict[str, float]]:
         return [one["found"][treatment] for one in fits]
 
-    note = f"{answers}; α {fits[0]['weights']}"
+    note = f"{answers}; α {fits[0]['weights']}, fit power {fits[0]['fit_power']:.2f}"
     rows = summary(method, of(answers.private), seconds, note)
     for private in TREATMENTS:
         named = str(answers._replace(private=private))
