@@ -55,8 +55,8 @@ ABLATIONS: dict[str, dict[str, Any]] = {
 KINDS = (
     ("held", "concatenated", 1.0),  # α by view, not learnt
     ("view", "concatenated", 1.0),
+    ("view", "concatenated", 0.3),
     ("view", "concatenated", "auto"),
-    ("view", "concatenated", 0.1),
     ("dimension", "concatenated", 1.0),
 )
 CHOOSING_SEEDS, ALIKE = 3, 0.1
@@ -94,7 +94,7 @@ class Answers(NamedTuple):
         return f"{fitted}, power {self.power:g}, {self.private}"
 
 
-LEARNT = Answers("view", "concatenated", "auto", 0.1)
+LEARNT = Answers("view", "concatenated", 0.3, 0.1)
 """The learnt weights chosen on held-out sequences; ``--methods learnt`` takes them."""
 
 

@@ -122,7 +122,7 @@ def starting_collaboration(
 def independent_evidence(
     model: Model, data: Sequence[Float[np.ndarray, "N _"]], options: FitOptions, restart: int
 ) -> float:
-    """Independent values per value of all views: the power that counts the evidence once.
+    """Independent values per value, of the view where they are fewest.
 
     Read off the residuals at the end of the first stage, the weights held; `independent_share()`.
     """
@@ -135,13 +135,12 @@ def independent_evidence(
         )
     latent, q = settled.latent, marginals(settled.latent)
     assert isinstance(latent, Collaborative)
-    shares, counts = [], []
+    shares = []
     for k, (view, Y) in enumerate(zip(settled.views, data, strict=True)):
         own = q[..., latent.dimensions(k)]
         posterior = condition(view, own, outputs[k])
         shares.append(independent_share(Y - np.asarray(posterior.mean(own)), latent.sequences))
-        counts.append(int((~np.isnan(Y)).sum()))
-    return float(np.average(shares, weights=counts))
+    return min(shares)
 
 
 def collaborative_stages(max_iter: int, n_outputs: int | None = None) -> tuple[Stage, ...]:

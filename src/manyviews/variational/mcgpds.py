@@ -61,8 +61,8 @@ class McGPDS(ViewsModel):
         Learn from the evidence raised to this power, Σ_k ⟨log p(Y^k | X^k)⟩ - KL / power. Columns
         with correlated noise, such as image features, count the same evidence several times; every
         view then follows its own noise, and learnt weights say that views share little. Less than
-        one counts it less; ``"auto"`` takes the share of it that is independent, as the residuals
-        after the first stage of the fit have it.
+        one counts it less; ``"auto"`` takes the share of values that are independent in the view
+        where they are fewest, as the residuals after the first stage of the fit have it.
     factorised : bool, default=False
         Use the posterior family of [McGPDS23], q(X^s) Π_k q(X^k), instead of the joint one.
     outputs_per_step : int, optional
