@@ -50,6 +50,13 @@ def test_names_that_look_alike_are_kept_apart(setting, names):
     assert len(first.name) < 200
 
 
+def test_pieces_that_are_asked_for_twice_count_once(setting):
+    finished(setting, squares, [("a", 1), ("b", 2)])
+    once = setting.ledger.worked
+    finished(setting, squares, [("b", 2)])
+    assert setting.ledger.worked == once
+
+
 def test_a_half_written_piece_is_done_again(setting):
     path = place(setting, squares, ("a", 1))
     path.parent.mkdir(parents=True)
