@@ -94,7 +94,7 @@ class Answers(NamedTuple):
         return f"{fitted}, power {self.power:g}, {self.private}"
 
 
-LEARNT = Answers("view", "concatenated", 0.3, 0.1)
+LEARNT = Answers("view", "concatenated", "auto", 0.1)
 """The learnt weights chosen on held-out sequences; ``--methods learnt`` takes them."""
 
 
