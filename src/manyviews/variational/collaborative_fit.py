@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -127,12 +127,11 @@ def independent_evidence(
     Read off the residuals at the end of the first stage, the weights held; `independent_share()`.
     """
     outputs = tuple(options.outputs(view, Y) for view, Y in enumerate(data))
-    plan, held = options.plan, Model(fix(model.latent, "alpha", "spread"), model.views)
+    first = options.plan.stages(restart)[0]
+    first = replace(first, hold=(*first.hold, "alpha", "spread"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        settled, _ = optimise(
-            lambda _: held, outputs, plan.stages(restart)[:1], tolerance=plan.tolerance
-        )
+        settled, _ = optimise(lambda _: model, outputs, (first,), tolerance=options.plan.tolerance)
     latent, q = settled.latent, marginals(settled.latent)
     assert isinstance(latent, Collaborative)
     shares = []
