@@ -104,7 +104,9 @@ def done(
             progress.say(piece, say(kept["answer"]), kept["seconds"])
     setting.ledger.waited += time.perf_counter() - began
     whole = {piece: kept for piece, kept in found.items() if kept is not None}
-    setting.ledger.worked += sum(kept["seconds"] for kept in whole.values())
+    fresh = {piece for piece in whole if paths[piece] not in setting.ledger.counted}
+    setting.ledger.counted |= {paths[piece] for piece in fresh}
+    setting.ledger.worked += sum(whole[piece]["seconds"] for piece in fresh)
     setting.ledger.left += len(found) - len(whole)
     setting.ledger.places |= {kept["where"] for kept in whole.values() if "where" in kept}
     if len(whole) < len(found):

@@ -28,6 +28,8 @@ class Ledger:
     waited: float = 0.0
     """Seconds that this run waited for pieces."""
     left: int = 0
+    counted: set[Path] = field(default_factory=set)
+    """Finished pieces that ``worked`` has in it: some are asked for twice."""
     places: set[str] = field(default_factory=set)
     """Machines that finished pieces."""
 

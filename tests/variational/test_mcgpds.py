@@ -261,6 +261,19 @@ def test_a_fit_power_undoes_columns_that_are_there_several_times():
     assert fitted.total == pytest.approx(model.fit_info_.restart_bounds[0])
 
 
+def test_the_power_is_read_off_columns_that_are_there_several_times():
+    """Four copies of every column have the evidence of one, and start as one does."""
+    views, times, sequence = make_views("AB")
+    options = {**OPTIONS, "search": Search(stages=[Stage("lbfgs", 15, hold=("alpha",))])}
+    powers = []
+    for copies in (1, 4):
+        repeated = {name: np.repeat(Y, copies, axis=1) for name, Y in views.items()}
+        model = McGPDS(2, n_local=0, fit_power="auto", **options)
+        powers.append(model.fit(repeated, times=times, sequences=sequence).fit_power_)
+    assert 0.3 < powers[0] <= 1.0
+    assert powers[1] == pytest.approx(powers[0] / 4, rel=0.2)
+
+
 def test_bad_options_have_clear_errors(three):
     model, views, *_ = three
     with pytest.raises(OptionError, match="private"):

@@ -58,7 +58,7 @@ class Collaborative(Paths):
     target: Parameter
     precision: Parameter
     factorised: bool = eqx.field(static=True)
-    kl_weight: float = eqx.field(static=True)
+    kl_weight: Float[Array, ""]
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class Collaborative(Paths):
         alpha: ArrayLike = 0.5,
         spread: ArrayLike = 0.01,
         factorised: bool = False,
-        kl_weight: float = 1.0,
+        kl_weight: ArrayLike = 1.0,
     ):
         K, n_columns = len(private_kernels), np.shape(target)[1]
         if n_columns % K:
@@ -96,7 +96,7 @@ class Collaborative(Paths):
         self.target = parameter(target)
         self.precision = positive(jnp.broadcast_to(jnp.asarray(precision), jnp.shape(target)))
         self.factorised = factorised
-        self.kl_weight = kl_weight
+        self.kl_weight = jnp.asarray(kl_weight, jnp.float64)
 
     @property
     def n_views(self) -> int:

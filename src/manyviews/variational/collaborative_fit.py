@@ -1,19 +1,26 @@
 """From scaled views to a fitted collaborative model."""
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
+from ..errors import ConvergenceWarning
 from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
+from ..inference.independence import independent_share
 from ..inference.initial_collaboration import is_tied, path_kernel, starting_paths
 from ..inference.initial_dynamics import TimeKernel
+from ..inference.optimise import optimise
 from ..inference.search import Stage
 from ..kernels import White
-from ..latent import Collaborative, make_sequences
+from ..latent import Collaborative, make_sequences, marginals
 from ..latent.path_kernels import kernels_of
+from ..mappings.base import condition
 from ..parameters import fix, with_positive_transform
 from .collaborative_engine import CollaborativeEngine
 from .fit import INITIAL_PRECISION, FitOptions, fit_from, starting_mapping
@@ -36,7 +43,7 @@ class Collaboration:
         Hold all weights there, and the spread with them, in the place of learning them.
     factorised : bool
         The posterior family of [McGPDS23] in the place of the joint one.
-    fit_power : float
+    fit_power : float or "auto"
         Power of the evidence in the fit.
     """
 
@@ -45,7 +52,7 @@ class Collaboration:
     sharing: str
     alpha: float | None
     factorised: bool
-    fit_power: float = 1.0
+    fit_power: float | str = 1.0
 
 
 def fit_collaboration(
@@ -100,13 +107,39 @@ def starting_collaboration(
         np.full(shape, first if given is None else given),
         NO_SPREAD if unordered else INITIAL_SPREAD,
         collaboration.factorised,
-        1.0 / collaboration.fit_power,
     )
     if alone or given is not None:
         latent = fix(latent, "alpha")
     if alone or unordered or given is not None:
         latent = fix(latent, "spread")
-    return with_positive_transform(Model(latent, views), options.plan.search.positive)
+    model = with_positive_transform(Model(latent, views), options.plan.search.positive)
+    power = collaboration.fit_power
+    if power == "auto":
+        power = independent_evidence(model, data, options, restart)
+    return eqx.tree_at(lambda m: m.latent.kl_weight, model, jnp.asarray(1.0 / float(power)))
+
+
+def independent_evidence(
+    model: Model, data: Sequence[Float[np.ndarray, "N _"]], options: FitOptions, restart: int
+) -> float:
+    """Independent values per value, of the view where they are fewest.
+
+    Read off the residuals at the end of the first stage, the weights held; `independent_share()`.
+    """
+    outputs = tuple(options.outputs(view, Y) for view, Y in enumerate(data))
+    first = options.plan.stages(restart)[0]
+    first = replace(first, hold=(*first.hold, "alpha", "spread"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        settled, _ = optimise(lambda _: model, outputs, (first,), tolerance=options.plan.tolerance)
+    latent, q = settled.latent, marginals(settled.latent)
+    assert isinstance(latent, Collaborative)
+    shares = []
+    for k, (view, Y) in enumerate(zip(settled.views, data, strict=True)):
+        own = q[..., latent.dimensions(k)]
+        posterior = condition(view, own, outputs[k])
+        shares.append(independent_share(Y - np.asarray(posterior.mean(own)), latent.sequences))
+    return min(shares)
 
 
 def collaborative_stages(max_iter: int, n_outputs: int | None = None) -> tuple[Stage, ...]:

@@ -57,11 +57,12 @@ class McGPDS(ViewsModel):
         and others private; or α = 1, independent models.
     alpha : float, optional
         Hold all weights at this value, between 0 and 1. By default they are learnt.
-    fit_power : float, default=1
+    fit_power : float or "auto", default=1
         Learn from the evidence raised to this power, Σ_k ⟨log p(Y^k | X^k)⟩ - KL / power. Columns
         with correlated noise, such as image features, count the same evidence several times; every
         view then follows its own noise, and learnt weights say that views share little. Less than
-        one (0.1, say) counts it less. Choose it by predictions of held-out sequences.
+        one counts it less; ``"auto"`` takes the share of values that are independent in the view
+        where they are fewest, as the residuals after the first stage of the fit have it.
     factorised : bool, default=False
         Use the posterior family of [McGPDS23], q(X^s) Π_k q(X^k), instead of the joint one.
     outputs_per_step : int, optional
@@ -103,6 +104,8 @@ class McGPDS(ViewsModel):
     lower_bound_ : float
         The bound at the end of the fit; with ``fit_power`` below one the KL in it counts more,
         which makes it a looser bound.
+    fit_power_ : float
+        The power of the evidence in the fit.
     """
 
     _options = {
@@ -111,7 +114,7 @@ class McGPDS(ViewsModel):
         "shared_kernel": (instance_of(str, Kernel, list, tuple),),
         "sharing": (one_of("view", "dimension", "none"),),
         "alpha": (number(0, 1, "neither"), NONE),
-        "fit_power": (number(0, 1, "right"),),
+        "fit_power": (number(0, 1, "right"), one_of("auto")),
         "factorised": (BOOLEAN,),
         "outputs_per_step": (count(), NONE),
         "init": (one_of(*STARTS), ARRAY),
@@ -129,7 +132,7 @@ class McGPDS(ViewsModel):
         shared_kernel: TimeKernel = "auto",
         sharing: str = "view",
         alpha: float | None = None,
-        fit_power: float = 1.0,
+        fit_power: float | str = 1.0,
         factorised: bool = False,
         outputs_per_step: int | None = None,
         init: Any = "concatenated",
@@ -217,6 +220,12 @@ class McGPDS(ViewsModel):
         weights = np.asarray(latent.alpha.value)
         shape = (latent.n_views, latent.n_dimensions)
         return pd.DataFrame(np.broadcast_to(weights, shape).copy(), index=list(self.view_names_))
+
+    @property
+    def fit_power_(self) -> float:
+        """The power of the evidence in the fit."""
+        check_is_fitted(self)
+        return 1.0 / float(self.engine_.latent.kl_weight)
 
     def following(self) -> pd.DataFrame:
         """Share of each path's prior variance that comes from the shared path, views x dimensions.
