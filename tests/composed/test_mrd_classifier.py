@@ -50,6 +50,39 @@ def test_no_probability_exceeds_the_rule_of_succession(fitted):
         assert model.predict_proba(known).max() <= 1 - 1 / (60 + 2) + 1e-9
 
 
+def test_categorical_labels(tmp_path):
+    views, y = blobs()
+    known = y.astype(object)
+    known[60:] = None
+    model = small(labels="categorical").fit(views, known)
+    new = {name: view[60:] for name, view in views.items()}
+    chances = model.predict_proba(new)
+    assert chances.shape == (30, 3)
+    np.testing.assert_allclose(chances.sum(axis=1), 1.0)
+    assert (model.predict(new) == y[60:]).mean() > 0.9
+    assert model.label_noise_ == 0.0
+    model.save(tmp_path / "classifier.safetensors")
+    again = manyviews.load(tmp_path / "classifier.safetensors")
+    np.testing.assert_allclose(again.predict_proba(new), chances, rtol=1e-6)
+
+
+def test_several_labels_that_are_yes_or_no():
+    views, names = blobs()
+    labels = pd.DataFrame({"is_ada": names == "ada", "is_bob": names == "bob"}).astype(int)
+    train = {name: view[:60] for name, view in views.items()}
+    model = small(labels="categorical").fit(train, labels[:60])
+    new = {name: view[60:] for name, view in views.items()}
+    assert (model.predict(new) == labels[60:].to_numpy()).mean() > 0.9
+
+
+def test_options_of_labels_are_checked():
+    views, names = blobs()
+    with pytest.raises(OptionError, match="labels must be"):
+        small(labels="gaussian").fit(views, names)
+    with pytest.raises(OptionError, match="calibration_folds are for labels='codes'"):
+        small(labels="categorical", calibration_folds=3).fit(views, names)
+
+
 @pytest.mark.long
 def test_folds_find_a_noise_of_good_log_loss(fitted):
     model, new, truth = fitted
