@@ -158,11 +158,6 @@ def draw_batch(
     return Batch(rows, tuple(drawn))
 
 
-def batch_bound(model: Model, batch: Batch) -> Float[Array, ""]:
-    """An unbiased estimate of the bound."""
-    return _estimate(model, inducing(model), batch)
-
-
 def inducing(model: Model) -> dict[int, Inducing]:
     """The moments of every explicit q(U), by the place of its view."""
     return {
