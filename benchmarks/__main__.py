@@ -28,6 +28,7 @@ NAMES = (
     "laptop",
     "processes",
     "gpu",
+    "large",
     "scale",
 )
 

@@ -12,7 +12,7 @@ DECAYS = FIRST_DECAY, SECOND_DECAY = 0.9, 0.999
 class Moments(NamedTuple):
     """Running means of the gradient and of its square, and the number of steps."""
 
-    count: Int[Array, ""]
+    steps: Int[Array, ""]
     mu: Any
     nu: Any
 
@@ -29,12 +29,12 @@ class Moments(NamedTuple):
         def mean(decay: float, old: Any, new: Any) -> Any:
             return jax.tree.map(lambda a, b: decay * a + (1.0 - decay) * b, old, new)
 
-        count = self.count + 1
+        steps = self.steps + 1
         mu = mean(FIRST_DECAY, self.mu, gradient)
         nu = mean(SECOND_DECAY, self.nu, jax.tree.map(jnp.square, gradient))
 
         def direction(m: Array, v: Array) -> Array:
-            first, second = (1.0 - jnp.asarray(d, m.dtype) ** count for d in DECAYS)
+            first, second = (1.0 - jnp.asarray(d, m.dtype) ** steps for d in DECAYS)
             return (m / first) / (jnp.sqrt(v / second) + least)
 
-        return jax.tree.map(direction, mu, nu), type(self)(count, mu, nu)
+        return jax.tree.map(direction, mu, nu), type(self)(steps, mu, nu)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import Lock
 
 import numpy as np
 from jaxtyping import Float
@@ -9,7 +10,7 @@ from jaxtyping import Float
 from .abreast import abreast, n_abreast
 from .checkpoint import State
 from .diagnostics import FitInfo
-from .run import COMPILING, Run
+from .run import Run
 from .search import Stage
 from .stage_run import DESCENT, StageRun
 from .watch import Watch
@@ -35,6 +36,7 @@ class Race:
     ):
         self.start, self.plan, self.state = start, plan, state
         self.runs: dict[int, Run] = {}
+        self.making = Lock()
         self.alive = list(range(n_restarts)) if state.alive is None else list(state.alive)
         self.compared = list(state.compared)
         self.bounds = dict(state.bounds)
@@ -91,7 +93,7 @@ class Race:
         """Take one start through a stage, unless the user has stopped the fit."""
         if self.interrupted:
             return
-        with COMPILING:
+        with self.making:  # not that of the compiler, which a start may wait for
             run = self.runs[restart] = self.runs.get(restart) or self._begun(restart)
         if self.state.done.get(restart, 0) > stage:
             return
