@@ -47,7 +47,7 @@ def fitted(N: int, seed: int, many_rows: int, iterations: int) -> dict[str, obje
     return {
         "N": N,
         "seed": seed,
-        "units": many_rows < N,
+        "units": "√(10/N)" if many_rows < N else "1",
         "evaluations": model.fit_info_.n_evaluations,
         "bound": model.lower_bound_ / int((~hidden).sum()),
         "error": float(np.sqrt(np.mean(wrong**2))),
