@@ -3,9 +3,11 @@
 One row in ten lacks half of its columns. Both models have ten latent dimensions and a hundred
 inducing inputs, start at the same principal components, and tell the hidden values at the mean of
 q(x). GPyTorch (minibatches of 1024, Adam at 0.01, float32, the loss of its tutorial with hidden
-values left out) goes on until its error is at most ours or time is up.
+values left out) goes on until its error is at most ours or time is up: 130
+seconds, unless the environment variable ``GPYTORCH_SECONDS`` says otherwise.
 """
 
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +19,8 @@ from manyviews import BayesianGPLVM, Search
 from .gpu import Row
 from .gpu_fit import stopped_after
 
-LIMIT, OUR_LIMIT = 130.0, 60.0  # seconds for GPyTorch and for us
+LIMIT = float(os.environ.get("GPYTORCH_SECONDS", "130"))
+OUR_LIMIT = 60.0
 BATCH, RATE, EVERY = 1024, 0.01, 200
 SEEDS = (0, 1, 2)
 

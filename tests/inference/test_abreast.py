@@ -2,11 +2,12 @@ import signal
 import threading
 import time
 
+import jax
 import numpy as np
 import pytest
 
 from manyviews.inference import race
-from manyviews.inference.abreast import abreast
+from manyviews.inference.abreast import abreast, n_abreast
 from manyviews.inference.optimise import optimise
 from manyviews.inference.search import Stage
 
@@ -64,6 +65,12 @@ def test_an_error_of_one_thread_is_not_lost():
         with pytest.raises(ZeroDivisionError):
             abreast(work, [0, 1], at_once)
     assert done == [0, 0]
+
+
+def test_starts_go_in_turn_where_devices_share_their_rows(monkeypatch):
+    assert n_abreast() >= 1
+    monkeypatch.setattr(jax, "device_count", lambda: 4)
+    assert n_abreast() == 1
 
 
 def test_work_is_done_side_by_side():
