@@ -24,7 +24,7 @@ Packed = tuple[Float[Array, "..."], ...]
 """Free parameters for an optimiser: the small ones in one vector, large ones as they are."""
 
 LARGE_LEAF = 100_000  # numbers
-MANY_ROWS = 1000  # above, parameters that all rows share have a scale of their own
+MANY_ROWS = 500  # above, parameters that all rows share have a scale of their own
 ROWS_ALIKE = 10.0  # whose curvature along these is like that of one along its q(x)
 
 
