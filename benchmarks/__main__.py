@@ -1,4 +1,7 @@
-"""Run benchmarks by name: ``python -m benchmarks [NAME ...] [--quick] [--json FILE]``."""
+"""Run benchmarks by name: ``python -m benchmarks [NAME ...] [--quick] [--json FILE]``.
+
+``evaluation --only "N=5000"`` takes the sizes with that in their name.
+"""
 
 import argparse
 import json
@@ -25,6 +28,7 @@ NAMES = (
     "laptop",
     "processes",
     "gpu",
+    "large",
     "scale",
 )
 
@@ -33,6 +37,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that all works")
+    parser.add_argument("--only", metavar="TEXT", help="sizes of evaluation with this in the name")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the results here, too")
     options = parser.parse_args()
     unknown = sorted(set(options.names) - set(NAMES))
@@ -42,7 +47,8 @@ def main() -> int:
     results = {}
     for name in options.names or NAMES:
         console.print(f"[bold]{name}[/bold] …")
-        reports = import_module(f".{name}", __package__).run(options.quick)
+        own = {"only": options.only} if options.only and name == "evaluation" else {}
+        reports = import_module(f".{name}", __package__).run(options.quick, **own)
         for report in reports:
             report.show(console)
         results[name] = [report.plain() for report in reports]

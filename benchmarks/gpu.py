@@ -37,7 +37,7 @@ PARTS = {  # module, and seconds that it may take
     "fit_middle_again": ("gpu_fit", 120),
     "fit_large_again": ("gpu_fit", 200),
     "gpytorch": ("gpu_gpytorch", 220),
-    "gpytorch_again": ("gpu_gpytorch", 90),
+    "gpytorch_again": ("gpu_gpytorch", 120),
 }
 AGAIN = "_again"
 MARK = "ROW "

@@ -3,9 +3,11 @@
 One row in ten lacks half of its columns. Both models have ten latent dimensions and a hundred
 inducing inputs, start at the same principal components, and tell the hidden values at the mean of
 q(x). GPyTorch (minibatches of 1024, Adam at 0.01, float32, the loss of its tutorial with hidden
-values left out) goes on until its error is at most ours or time is up.
+values left out) goes on until its error is at most ours or time is up: 130
+seconds, unless the environment variable ``GPYTORCH_SECONDS`` says otherwise.
 """
 
+import os
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -17,8 +19,10 @@ from manyviews import BayesianGPLVM, Search
 from .gpu import Row
 from .gpu_fit import stopped_after
 
-LIMIT, OUR_LIMIT = 100.0, 60.0  # seconds for GPyTorch and for us
+LIMIT = float(os.environ.get("GPYTORCH_SECONDS", "130"))
+OUR_LIMIT = 60.0
 BATCH, RATE, EVERY = 1024, 0.01, 200
+SEEDS = (0, 1, 2)
 
 
 def gpytorch(quick: bool) -> Iterator[Row]:
@@ -34,18 +38,19 @@ def gpytorch(quick: bool) -> Iterator[Row]:
 
 
 def gpytorch_again(quick: bool) -> Iterator[Row]:
-    """Ours alone."""
+    """Ours alone, with several seeds: do all end as well?"""
     N, M, Q = (400, 10, 3) if quick else (100_000, 100, 10)
     Y, hidden = smooth_table(N)
-    yield _ours(Y, hidden, np.where(hidden, np.nan, Y), M, Q, quick)[1]
+    for seed in SEEDS:
+        yield _ours(Y, hidden, np.where(hidden, np.nan, Y), M, Q, quick, seed)[1]
 
 
 def _ours(
-    Y: np.ndarray, hidden: np.ndarray, holes: np.ndarray, M: int, Q: int, quick: bool
+    Y: np.ndarray, hidden: np.ndarray, holes: np.ndarray, M: int, Q: int, quick: bool, seed: int = 0
 ) -> tuple[BayesianGPLVM, Row]:
     began = time.perf_counter()
     search = Search(max_iter=20, n_restarts=1) if quick else None
-    model = BayesianGPLVM(Q, n_inducing=M, random_state=0, signal_check="off", search=search)
+    model = BayesianGPLVM(Q, n_inducing=M, random_state=seed, signal_check="off", search=search)
     with stopped_after(OUR_LIMIT):
         model.fit(holes)
     seconds = time.perf_counter() - began
@@ -53,7 +58,10 @@ def _ours(
     return model, {
         "library": "manyviews",
         "N": len(Y),
+        "seed": seed,
         "seconds": seconds,
+        "compile_s": float(model.fit_info_.compile_seconds),
+        "bound": float(model.lower_bound_),
         "evaluations": int(model.fit_info_.n_evaluations),
         "converged": bool(model.fit_info_.converged),
         "error": _error(model.impute(), Y, hidden),

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from rich.markup import escape as escape_markup
-
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 UNSEEN = "\N{REPLACEMENT CHARACTER}"
 LONGEST = 100  # bytes of a name in the name of a file
@@ -39,6 +37,8 @@ def in_html(text: Any) -> str:
 
 def in_markup(text: Any) -> str:
     """For rich, which takes what stands in brackets for a style."""
+    from rich.markup import escape as escape_markup  # slow to import
+
     return escape_markup(visible(text))
 
 

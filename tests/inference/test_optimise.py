@@ -97,17 +97,48 @@ def test_directions_are_those_of_the_two_loop_recursion(n_pairs):
     def tree(v):
         return {"a": jnp.asarray(v[:30].reshape(10, 3)), "b": jnp.asarray(v[30:])}
 
-    pairs, history = [], state.history
+    pairs, history, gradient = [], state.history, rng.standard_normal(50)
     for _ in range(n_pairs):
         s = rng.standard_normal(50)
         pairs.append((s, A @ s))
-        history = remember(history, tree(s), tree(A @ s), jnp.array(True))
-    gradient = rng.standard_normal(50)
-    direction, slope, _ = quasi_newton(history, tree(gradient))
+        gradient = gradient + A @ s
+        history = remember(history, tree(s), tree(A @ s), tree(gradient), jnp.array(True))
+    direction, slope, _ = quasi_newton(history, tree(gradient), tree(np.ones(50)))
     expected = two_loop(gradient, pairs[-MEMORY:])
     found = np.concatenate([np.ravel(direction["a"]), direction["b"]])
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
     np.testing.assert_allclose(slope, expected @ gradient, rtol=1e-6)
+
+
+def test_units_are_a_change_of_variables():
+    units = jnp.array([1.0, 0.3, 2.0, 0.5])
+
+    def end(function, x, units):
+        method = method_of(False, units, 12, -1.0)
+        state = begin(function, x, None)
+        return run((function, None, method, jnp.array(STRETCH)), state)[0].x
+
+    start = jnp.array([0.8, 0.7, 0.5, 0.2])
+    found = end(rosenbrock, start, units)
+    same = end(lambda u, _: rosenbrock(units * u), start / units, jnp.ones(4))
+    np.testing.assert_allclose(found, units * same, rtol=1e-6)
+    assert not np.allclose(found, end(rosenbrock, start, jnp.ones(4)), rtol=1e-3)
+
+
+def test_shared_parameters_have_smaller_units_the_more_rows_there_are():
+    model, _ = problem()
+    few = Objective(model, (make_outputs(np.zeros((N, D))),))
+    np.testing.assert_array_equal(few.scales()[0], few.mask()[0])
+    rng = np.random.default_rng(0)
+    for n_rows, unit in ((4000, 0.05), (9000, 1 / 30)):
+        X = rng.standard_normal((n_rows, Q))
+        model = Model(StandardNormal(X), (CollapsedGP(RBF(1.0, np.ones(Q)), X[:M], 0.1),))
+        many = Objective(model, (make_outputs(np.zeros((n_rows, D))),))
+        own, held = many.scales()[0], many.scales("noise")[0]
+        assert np.sum(own == 1.0) == 2 * n_rows * Q
+        np.testing.assert_allclose(own[own != 1.0], unit)
+        assert np.sum(held == 0.0) == 1
+        np.testing.assert_array_equal(many.mask()[0], 1.0)
 
 
 def test_lbfgs_gets_through_rounding_noise():

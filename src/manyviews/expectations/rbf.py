@@ -4,7 +4,6 @@ All of them are exponentials of -½ Σ_q t_nq (μ_nq - c_pq)² with a precision 
 and a centre c of the column, which expands into one matrix product.
 """
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
@@ -32,7 +31,7 @@ def psi2(
     """Σ_n W_gn ⟨k(z_m, x_n) k(x_n, z_m')⟩ over the M(M+1)/2 pairs m ≤ m'."""
     first, second, position = _pairs(Z.shape[0])
     w = kernel.weights(Z.shape[1])
-    left, right = _of_pairs(Z, first, second)
+    left, right = pairs_in_order(Z, first, second)
     rows, columns, height = _pair_factors(kernel, left, w, kernel, right, w, q)
     return (height * weighted_exp_sum(rows, columns, W))[:, position]
 
@@ -47,7 +46,7 @@ def psi2_rows(
     """Σ_ml ⟨k(z_m, x_n) k(x_n, z_l)⟩ T[which_n, m, l], again over pairs only."""
     first, second, _ = _pairs(Z.shape[0])
     w = kernel.weights(Z.shape[1])
-    left, right = _of_pairs(Z, first, second)
+    left, right = pairs_in_order(Z, first, second)
     rows, columns, height = _pair_factors(kernel, left, w, kernel, right, w, q)
     packed = T[:, first, second] * jnp.where(first == second, 1.0, 2.0) * height
     if T.shape[0] == 1:
@@ -129,18 +128,6 @@ def _exponent_factors(
     rows = jnp.concatenate([t * mu, -0.5 * t, constant], axis=1)
     columns = jnp.concatenate([c, c**2, jnp.ones_like(c[:, :1])], axis=1)
     return rows, columns.T
-
-
-def _of_pairs(
-    Z: Float[Array, "M Q"], first: Int[np.ndarray, " P"], second: Int[np.ndarray, " P"]
-) -> tuple[Float[Array, "P Q"], Float[Array, "P Q"]]:
-    """Z[first] and Z[second].
-
-    Their gradient adds to every row many times, which a GPU does in any order.
-    """
-    if jax.default_backend() == "gpu":
-        return pairs_in_order(Z, first, second)
-    return Z[first], Z[second]
 
 
 def pairs_in_order(

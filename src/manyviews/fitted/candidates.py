@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
-from sklearn.neighbors import NearestNeighbors
 
 from .engine import Engine
 from .positions import Positions
@@ -85,6 +84,8 @@ def find_candidates(
     seen = np.flatnonzero(~np.isnan(engine.data[view]).all(axis=1))
     train = engine.positions.likeliest().rows(seen)
     count = min(n_neighbours, len(seen))
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
     search = NearestNeighbors(n_neighbors=count).fit(train.mean[:, parts.shared])
     distances, near = search.kneighbors(known.mean[:, parts.shared])
     nearness = [

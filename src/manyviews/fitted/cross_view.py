@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float, Int
-from sklearn.neighbors import NearestNeighbors
 
 from ..errors import OptionError, SegmentationWarning
 from ..inference.new_points import NewPoints
@@ -142,5 +141,7 @@ def conditional_mixture(known: Positions, train: Positions, parts: Segmentation)
 
 def neighbours(q: Positions, train: Positions, dimensions: list[int]) -> Int[np.ndarray, " R"]:
     """The training row nearest in some dimensions, for every part."""
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
     search = NearestNeighbors(n_neighbors=1).fit(train.mean[:, dimensions])
     return search.kneighbors(q.mean[:, dimensions], return_distance=False)[:, 0]

@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import norm
-from sklearn.neighbors import NearestNeighbors
+from scipy.special import ndtr
 
 from ..inference.diagnostics import FitInfo
 from .engine import Engine, normalised
@@ -226,7 +225,7 @@ def _agreement(
             r, n = min(found)
             agreement[d], seen = r, n
             z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12)) * np.sqrt(n - 3)
-            p_values[d] = float(norm.sf(z))
+            p_values[d] = float(ndtr(-z))
     return (agreement, p_values, seen) if len(agreement) == len(shared) else ({}, {}, 0)
 
 
@@ -258,6 +257,8 @@ def _local_spectrum(
     X: Float[np.ndarray, "N Q"], noise: Float[np.ndarray, " Q"]
 ) -> Float[np.ndarray, " Q"]:
     k = int(np.clip(len(X) // 5, *NEIGHBOURS))
+    from sklearn.neighbors import NearestNeighbors  # slow to import
+
     near = NearestNeighbors(n_neighbors=min(k, len(X))).fit(X).kneighbors(return_distance=False)
     apart = X[near] - X[near].mean(axis=1, keepdims=True)
     covariances = np.einsum("nkq,nkr->nqr", apart, apart) / near.shape[1] - np.diag(noise)

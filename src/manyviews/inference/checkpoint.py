@@ -22,7 +22,7 @@ from ..errors import CheckpointMismatchError, CheckpointWarning, FileFormatError
 from ..storage import digest, write_tensors
 from .locking import Lock
 
-FORMAT = "manyviews-checkpoint-4"
+FORMAT = "manyviews-checkpoint-5"
 MOST_WRITING = 0.05  # share of the time of a fit that goes into its checkpoint
 
 Arrays = dict[str, np.ndarray]

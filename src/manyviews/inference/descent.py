@@ -18,9 +18,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Bool, Float, Int
 
+from .adam import Moments
 from .compiling import LongRunning
 from .curvature import History, Tree, quasi_newton, remember, steepest, tree_dot, tree_where
 
@@ -28,11 +28,11 @@ Function = Callable[[Tree, Any], tuple[Float[Array, ""], Any]]
 """A tree and a context to a value and what is worth keeping of its computation."""
 
 WINDOW = 30  # iterations over which the function must fall by some amount
-MEMORY, LARGE, SHORT_MEMORY = 30, 1_000_000, 10  # pairs kept; fewer where vectors are large
+MEMORY, LARGE, SHORT_MEMORY = 30, 10_000_000, 10  # pairs kept; fewer where vectors are large
 MAX_BACKTRACKS = 20
 PROBES = 3  # evaluations next to the start, for the noise
 STRETCH = 128  # turns at most between two looks from outside
-ADAM = optax.scale_by_adam(eps=1e-12)
+LEAST = 1e-12  # that Adam divides by
 
 RUNNING, CONVERGED, STUCK = 0, 1, 2
 
@@ -48,7 +48,7 @@ class Descent(eqx.Module):
     step: Float[Array, ""]
     tries: Int[Array, ""]
     history: History
-    moments: Any
+    moments: Moments
     rate: Float[Array, ""]
     best: Tree
     best_value: Float[Array, ""]
@@ -70,7 +70,8 @@ class Method(NamedTuple):
     adam : bool array
         Adam, or else L-BFGS.
     mask : tree
-        Ones where the function may be varied, zeros elsewhere; it broadcasts to the tree.
+        Zeros where the function may not be varied; elsewhere the units that L-BFGS counts in, which
+        are positive. It broadcasts to the tree.
     limit : int array
         The most iterations.
     gain : float array
@@ -117,20 +118,14 @@ def _begun(function: Function, x: Tree, context: Any, rate: Float[Array, ""]) ->
     def number(value: float) -> Array:
         return jnp.array(value, dtype)
 
-    def pairs() -> Tree:
-        return jax.tree.map(lambda a: jnp.zeros((m, *a.shape), a.dtype), x)
-
     def zeros() -> Tree:
         return jax.tree.map(jnp.zeros_like, x)
 
-    square = jnp.zeros((m, m), dtype)
     return Descent(
         x=x, value=number(np.inf), gradient=zeros(), direction=zeros(), slope=number(0.0),
         step=number(0.0), tries=jnp.array(0, int),
-        history=History(
-            pairs(), pairs(), square, jnp.array(square), jnp.array(0, int), jnp.array(0, int)
-        ),
-        moments=ADAM.init(x), rate=rate.astype(dtype),
+        history=History.empty(x, m),
+        moments=Moments.none(x), rate=rate.astype(dtype),
         best=jax.tree.map(lambda a: jnp.array(a, a.dtype), x), best_value=number(np.inf),
         noise=number(0.0), probes=jnp.full(PROBES, np.inf, dtype),
         turn=jnp.array(0, int), recent=jnp.full(WINDOW, np.inf, dtype), before=number(np.inf),
@@ -216,7 +211,7 @@ def _turn(function: Function, context: Any, method: Method, state: Descent) -> D
     trial = jax.lax.cond(
         probing,
         lambda: _nudged(state.x, mask, state.turn),
-        lambda: jax.tree.map(lambda x, d: x + along * d, state.x, state.direction),
+        lambda: jax.tree.map(lambda x, m, d: x + along * m * d, state.x, mask, state.direction),
     )
     (value, kept), gradient = jax.value_and_grad(function, has_aux=True)(trial, context)
     value, gradient = value.astype(state.value.dtype), jax.tree.map(jnp.multiply, gradient, mask)
@@ -238,12 +233,12 @@ def _turn(function: Function, context: Any, method: Method, state: Descent) -> D
     fresh = state.history.count == 0
     s = jax.tree.map(lambda d: state.step * d, state.direction)
     y = jax.tree.map(jnp.subtract, gradient, state.gradient)
-    history = remember(state.history, s, y, accepted)
+    history = remember(state.history, s, y, gradient, accepted)
     history = eqx.tree_at(lambda h: h.count, history, jnp.where(spent, 0, history.count))
     current = tree_where(accepted, gradient, state.gradient)
     ahead = jax.lax.cond(
         accepted | spent,
-        lambda: quasi_newton(history, current),
+        lambda: quasi_newton(history, current, mask),
         lambda: (state.direction, state.slope, _shorter(state, value)),
     )
     verdict = Verdict(accepted, spent, fresh, *ahead)
@@ -309,7 +304,12 @@ def _probed(state: Descent, found: Found, verdict: Verdict, method: Method) -> D
     return eqx.tree_at(
         lambda s: (s.probes, s.noise, s.direction, s.slope, s.step, s.status),
         state,
-        (probes, noise, *steepest(state.gradient), jnp.where(flat, CONVERGED, state.status)),
+        (
+            probes,
+            noise,
+            *steepest(state.gradient, method.mask),
+            jnp.where(flat, CONVERGED, state.status),
+        ),
     )
 
 
@@ -339,7 +339,7 @@ def _searched(state: Descent, found: Found, verdict: Verdict, method: Method) ->
 def _stepped(state: Descent, found: Found, verdict: Verdict, method: Method) -> Descent:
     """A step of Adam; off a cliff, back to the best point with a smaller step."""
     finite = jnp.isfinite(found.value)
-    step, moments = ADAM.update(found.gradient, state.moments)
+    step, moments = state.moments.after(found.gradient, LEAST)
     fallen = state.moments._replace(mu=jax.tree.map(jnp.zeros_like, state.moments.mu))
     onward = jax.tree.map(lambda x, d: x - state.rate * d, state.x, step)
     recent, before, settled = _watch(state, found.value, finite, method.gain)

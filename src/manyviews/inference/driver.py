@@ -15,13 +15,13 @@ from ..expectations import Gaussian
 from ..latent import marginals
 from ..linalg import MAX_JITTER
 from ..mappings import Mapping, Outputs
+from ..mappings.alike import for_posteriors, own_columns
 from ..mappings.base import condition
 from .ahead import Ahead, compile_for
 from .bound import Model
 from .checkpoint import fingerprint, finished, keeping_checkpoints, open_checkpoint
 from .diagnostics import FitInfo
 from .optimise import optimise
-from .progress import ProgressBar
 from .row_programs import filled_up
 from .run import prepare
 from .search import Search, Stage
@@ -128,6 +128,8 @@ def fit_model(
             checkpoint = stack.enter_context(found)
         bar = None
         if plan.verbose:
+            from .progress import ProgressBar  # slow to import
+
             bar = stack.enter_context(ProgressBar(plan.stages(0), plan.n_restarts, names))
         model, info = optimise(
             begun,
@@ -149,8 +151,19 @@ def fit_model(
 def _prepare(model: Model, outputs: tuple[Outputs, ...]) -> None:
     """Compile what `_conditioned()` will need, while the model is optimised."""
     model = model.whole()
-    for view, q, data in zip(model.views, _seen(model), outputs, strict=True):
-        compile_for(condition, view, *filled_up(q, data))
+    for view, q, data in _to_condition(model, outputs):
+        compile_for(condition, view, q, data)
+
+
+def _to_condition(
+    model: Model, outputs: tuple[Outputs, ...]
+) -> list[tuple[Mapping, Gaussian, Outputs]]:
+    """What `condition` is told of each view: rows and columns may have been added."""
+    data = for_posteriors(model.views, outputs)
+    return [
+        (view, *filled_up(q, own))
+        for view, q, own in zip(model.views, _seen(model), data, strict=True)
+    ]
 
 
 def _seen(model: Model) -> list[Gaussian]:
@@ -163,8 +176,9 @@ def _conditioned(model: Model, outputs: tuple[Outputs, ...], info: FitInfo) -> F
     model = model.whole()
     seen = _seen(model)
     info.expectation_error = max(map(_expectation_error, model.views, seen))
-    found = [_condition(*each) for each in zip(model.views, seen, outputs, strict=True)]
-    views, posteriors = tuple(view for view, _ in found), tuple(each for _, each in found)
+    found = [_condition(*each) for each in _to_condition(model, outputs)]
+    views = tuple(view for view, _ in found)
+    posteriors = tuple(own_columns(p, o) for (_, p), o in zip(found, outputs, strict=True))
     own = [getattr(view, "jitter", 0.0) for view in views]
     info.jitter = np.maximum(info.jitter, own)
     return Fit(Model(model.latent, views), posteriors, info)
@@ -176,7 +190,6 @@ def _condition(view: Mapping, q: Gaussian, outputs: Outputs) -> tuple[Mapping, A
     At the optimum of very many rows, I + βA is a small difference of large numbers, and rounding
     that the bound has survived may spoil it here.
     """
-    q, outputs = filled_up(q, outputs)
     while True:
         found = condition(view, q, outputs)
         if np.isfinite(np.asarray(found.weights)).all():

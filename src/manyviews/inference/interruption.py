@@ -12,7 +12,7 @@ class Interruption:
     """Keeps a first Ctrl-C until `check()`; a second one is raised at once."""
 
     def __enter__(self) -> Self:
-        self.pending = False
+        self.pending = self.stopped = False
         self.usual: Any = None
         if threading.current_thread() is threading.main_thread():
             self.usual = signal.getsignal(signal.SIGINT)
@@ -32,9 +32,12 @@ class Interruption:
             signal.signal(signal.SIGINT, self.usual)
 
     def check(self) -> None:
-        """Raise what was kept, by this process or another that fits the same model."""
-        if agreed(self.pending):
-            self.pending = False
+        """Raise what was kept, by this process or another that fits the same model.
+
+        From then on it is raised every time: starts that run side by side all stop.
+        """
+        if self.stopped or agreed(self.pending):
+            self.pending, self.stopped = False, True
             raise KeyboardInterrupt
 
     def _note(self, number: int, frame: FrameType | None) -> None:

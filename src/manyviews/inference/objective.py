@@ -1,7 +1,7 @@
 """The bound as a function to be minimised, of a tree of free parameters or of one flat vector."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 import equinox as eqx
@@ -24,6 +24,8 @@ Packed = tuple[Float[Array, "..."], ...]
 """Free parameters for an optimiser: the small ones in one vector, large ones as they are."""
 
 LARGE_LEAF = 100_000  # numbers
+MANY_ROWS = 500  # above, parameters that all rows share have a scale of their own
+ROWS_ALIKE = 10.0  # whose curvature along these is like that of one along its q(x)
 
 
 class Packing(NamedTuple):
@@ -191,12 +193,30 @@ class Objective:
 
     def mask(self, *held: str) -> Packed:
         """Ones, with zeros for the parameters whose names match a pattern."""
-        flags = [
-            np.full(shape, 0.0 if any(matches(name, h) for h in held) else 1.0)
-            for name, shape in self.shapes.items()
-        ]
+        return self._by_name(lambda name: 0.0 if any(matches(name, h) for h in held) else 1.0)
+
+    def scales(self, *held: str) -> Packed:
+        """Units in which a quasi-Newton method is to see the parameters; zeros for held ones.
+
+        All N rows bend the bound along what they share, only one along its own q(x). L-BFGS begins
+        with one curvature for all parameters, and where those of two kinds are far apart it takes
+        hundreds of steps to learn of it; so shared ones count in units of √(10/N).
+        """
+        n_rows = self.layout.n_rows
+        shared = math.sqrt(ROWS_ALIKE / n_rows) if n_rows > MANY_ROWS else 1.0
+
+        def scale(name: str) -> float:
+            if any(matches(name, h) for h in held):
+                return 0.0
+            return 1.0 if matches(name, "latent.*") else shared
+
+        return self._by_name(scale)
+
+    def _by_name(self, value: Callable[[str], float]) -> Packed:
+        """One number for each name, for all numbers of the parameters of that name."""
+        full = [np.full(shape, value(name)) for name, shape in self.shapes.items()]
         packing = self.context.packing
-        packed = packing.pack(jax.tree_util.tree_unflatten(packing.structure, flags))
+        packed = packing.pack(jax.tree_util.tree_unflatten(packing.structure, full))
         return self.layout.placed(packed)  # type: ignore[no-any-return]
 
 

@@ -51,9 +51,16 @@ class ProgressBar:
         self.bar.update(
             self.task,
             description=f"fitting {what}",
-            completed=self._ahead_of(stage, restart) + self.done[place],
+            completed=self._completed(stage, restart),
             state=f"bound {bound:.1f}  |grad| {gradient_norm:.1e}  S/N {signals}",
         )
+
+    def _completed(self, stage: int, restart: int) -> int:
+        """Iterations so far; starts that have ended count as if they had taken all of theirs."""
+        others = [
+            done for (at, start), done in self.done.items() if at == stage and start > restart
+        ]
+        return self._ahead_of(stage, restart) + self.done[stage, restart] + sum(others)
 
     def _starts(self, stage: int) -> int:
         """How many starts go through a stage, at most: the last of several is for one."""

@@ -1,10 +1,13 @@
 """Several starts side by side, of which the hopeless are dropped early."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Lock
 
 import numpy as np
 from jaxtyping import Float
 
+from .abreast import abreast, n_abreast
 from .checkpoint import State
 from .diagnostics import FitInfo
 from .run import Run
@@ -21,7 +24,7 @@ class Race:
     After the first of three stages or more, the worse half of the starts that share a plan is
     dropped. Starts of different plans are not compared there: holding the noise lowers the bound
     for hundreds of iterations, and often raises the optimum. After the last stage but one, the
-    best start of all goes on alone.
+    best start of all goes on alone. On a CPU as many of them as there are cores run at once.
     """
 
     def __init__(
@@ -33,6 +36,7 @@ class Race:
     ):
         self.start, self.plan, self.state = start, plan, state
         self.runs: dict[int, Run] = {}
+        self.making = Lock()
         self.alive = list(range(n_restarts)) if state.alive is None else list(state.alive)
         self.compared = list(state.compared)
         self.bounds = dict(state.bounds)
@@ -57,25 +61,25 @@ class Race:
         return run
 
     def _best(self) -> int:
-        return min(self.runs, key=lambda restart: self.runs[restart].best_value)
+        return min(sorted(self.runs), key=lambda restart: self.runs[restart].best_value)
 
     def _go(self, stage: int, watch: Watch) -> None:
         alone = stage > 0 and stage == len(self.plan(0)) - 1
+        # a checkpoint follows one start at a time
+        at_once = n_abreast() if watch.checkpoint is None else 1
+        abreast(partial(self._through, stage, watch), self.alive, at_once)
         for restart in self.alive:
-            run = self.runs[restart] = self.runs.get(restart) or self._begun(restart)
-            if self.state.done.get(restart, 0) <= stage:
-                done = self._stage_run(run, restart, stage, watch).go()
-                self.interrupted = not done
-                if done and watch.checkpoint is not None:
-                    watch.checkpoint.write(restart, stage + 1, None, run.record())
+            if restart not in self.runs:  # interrupted before
+                continue
+            run = self.runs[restart]
             if not alone:
                 self.bounds[restart] = -run.best_value
                 self.relevance[restart] = run.relevance()
             else:
                 self._raise_compared()
             self.first_seconds = self.first_seconds or run.first_seconds
-            if self.interrupted:
-                return
+        if self.interrupted:
+            return
         if not alone:
             self.compared = list(self.alive)
         kept = self._kept(stage)
@@ -84,6 +88,19 @@ class Race:
         self.alive = kept
         if watch.checkpoint is not None:
             watch.checkpoint.go_on_with(stage + 1, kept, self.compared, self.bounds, self.relevance)
+
+    def _through(self, stage: int, watch: Watch, restart: int) -> None:
+        """Take one start through a stage, unless the user has stopped the fit."""
+        if self.interrupted:
+            return
+        with self.making:  # not that of the compiler, which a start may wait for
+            run = self.runs[restart] = self.runs.get(restart) or self._begun(restart)
+        if self.state.done.get(restart, 0) > stage:
+            return
+        done = self._stage_run(run, restart, stage, watch).go()
+        self.interrupted = self.interrupted or not done
+        if done and watch.checkpoint is not None:
+            watch.checkpoint.write(restart, stage + 1, None, run.record())
 
     def _stage_run(self, run: Run, restart: int, stage: int, watch: Watch) -> StageRun:
         """A stage from its beginning, or from where the checkpoint left it."""

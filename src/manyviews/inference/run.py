@@ -2,18 +2,19 @@
 
 import time
 from collections.abc import Sequence
+from threading import RLock
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from ..devices import agreed
 from ..mappings import Outputs
 from .ahead import compile_for
 from .bound import Model, dimension_weights
+from .curvature import tree_dot
 from .descent import (
     PROBES,
     STRETCH,
@@ -33,7 +34,13 @@ LOOK = 0.2  # seconds between two looks from outside
 LOOK_TOGETHER = 2.0  # the same for several processes, which have to talk about each
 MANY_ROWS = 300_000  # for which a GPU repays the search for the fastest matrix products
 
-norm = jax.jit(optax.tree.norm)
+COMPILING = RLock()  # held for what a start does first: others then find it compiled
+
+
+@jax.jit
+def norm(tree: Any) -> Float[Array, ""]:
+    """The length of a tree of arrays as one vector."""
+    return jnp.sqrt(tree_dot(tree, tree))
 
 
 class Run:
@@ -93,7 +100,8 @@ class Run:
 
     def begin(self, x: Any, rate: float) -> Descent:
         """A new descent from a point."""
-        return self.placed(begin(negative_bound, x, self.objective.context, rate))
+        with COMPILING:
+            return self.placed(begin(negative_bound, x, self.objective.context, rate))
 
     def placed(self, state: Descent) -> Descent:
         """A descent on the devices that share the rows."""
@@ -101,6 +109,12 @@ class Run:
 
     def advance(self, state: Descent, method: Method, turns: int) -> tuple[Descent, Any]:
         """One dispatch; its first is the compiler's."""
+        if not self.n_evaluations:
+            with COMPILING:
+                return self._dispatched(state, method, turns)
+        return self._dispatched(state, method, turns)
+
+    def _dispatched(self, state: Descent, method: Method, turns: int) -> tuple[Descent, Any]:
         began = time.perf_counter()
         fixed = (negative_bound, self.objective.context, method, whole_number(turns))
         state, seen = self.program(fixed, state)

@@ -8,7 +8,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, PRNGKeyArray
 
 from ..devices import fetched
@@ -44,7 +43,9 @@ class StageRun:
     ):
         self.run, self.restart, self.index, self.watch = run, restart, index, watch
         self.stage = run.stages[index]
-        self.mask = run.objective.mask(*self.stage.hold)
+        scaled = self.stage.method == "lbfgs"
+        weights = run.objective.scales if scaled else run.objective.mask
+        self.mask = weights(*self.stage.hold)
         polishes = any(stage.method == "natural" for stage in run.stages[:index])
         self.gain = run.gain * (POLISHED if polishes else 1.0)
         self.place = place or Place(left=self.stage.iterations)
@@ -215,6 +216,8 @@ def _stochastic_adam(
     step_size: float,
 ) -> Any:
     """Minimise an expectation from unbiased estimates, with a step that falls to zero."""
+    import optax  # slow to import
+
     rule = optax.chain(
         optax.zero_nans(), optax.adam(optax.linear_schedule(step_size, 0.0, iterations + 1))
     )

@@ -13,18 +13,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..expectations import Gaussian
 from ..mappings import Observations, Outputs, StochasticGP
 from ..mappings.natural import Inducing, stepped
 from ..parameters import split_free
+from .adam import Moments
 from .bound import Model
 from .compiling import LongRunning
 
 STEPS_AT_ONCE = 50
-ADAM = optax.scale_by_adam()
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def stretches(
 ) -> Iterator[tuple[Model, Float[np.ndarray, " T"]]]:
     """The same, with a look at the model after every few steps."""
     free, _ = _split(model)
-    progress = Progress(model, ADAM.init(free), jax.random.key(seed), jnp.zeros((), jnp.int32))
+    progress = Progress(model, Moments.none(free), jax.random.key(seed), jnp.zeros((), jnp.int32))
     pace = Pace(*map(jnp.asarray, (float(batches.steps), batches.step_size, batches.rho)))
     for begin in range(0, batches.steps, STEPS_AT_ONCE):
         count = min(STEPS_AT_ONCE, batches.steps - begin)
@@ -194,10 +193,10 @@ def _step(now: Progress, batch: Batch, pace: Pace) -> tuple[Model, Any, Array]:
     slope = jax.tree_util.tree_map(
         lambda g: jnp.where(fine & jnp.isfinite(g), g, jnp.zeros_like(g)), slope
     )
-    change, state = ADAM.update(slope, now.state, free)
+    change, state = now.state.after(slope)
     rate = pace.rate(now.step)
     change = jax.tree_util.tree_map(lambda c: -rate * c, change)
-    moved = eqx.combine(optax.apply_updates(free, change), fixed)
+    moved = eqx.combine(jax.tree.map(jnp.add, free, change), fixed)
     rho = pace.natural(now.step)
     views = list(moved.views)
     for place, at in explicit.items():

@@ -10,7 +10,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from ..expectations import Gaussian
@@ -176,7 +175,7 @@ def _step(
         _rules(how, n_steps), slope, now.optimisers, (free_views, learnt), strict=True
     ):
         change, opt = rule.update(g, opt, part)
-        moved.append(optax.apply_updates(part, change))
+        moved.append(jax.tree.map(jnp.add, part, change))
         optimisers.append(opt)
     views = list(eqx.combine(moved[0], fixed_views))
     rho = how.rho * jnp.clip((now.step + 1) / max(1, n_steps // 10), 0.1, 1.0)
@@ -248,7 +247,9 @@ def _weights(encoder: Encoder) -> Any:
     return eqx.tree_at(lambda e: (e.weights, e.biases), nothing, flags)
 
 
-def _rules(how: Streaming, n_steps: int) -> tuple[optax.GradientTransformation, ...]:
+def _rules(how: Streaming, n_steps: int) -> tuple[Any, ...]:
+    import optax  # slow to import
+
     return tuple(
         optax.chain(
             optax.clip_by_global_norm(10.0), optax.adam(optax.cosine_decay_schedule(size, n_steps))
@@ -278,6 +279,8 @@ def taught(
 def _taught(
     encoder: Encoder, seen: tuple[Seen, ...], q: Gaussian, steps: int, step_size: float
 ) -> Encoder:
+    import optax  # slow to import
+
     learnt, fixed = eqx.partition(encoder, _weights(encoder))
     rule = optax.adam(optax.cosine_decay_schedule(step_size, steps))
 
@@ -287,7 +290,7 @@ def _taught(
     def step(carry: tuple[Any, Any], _: None) -> tuple[tuple[Any, Any], None]:
         learnt, state = carry
         change, state = rule.update(jax.grad(loss)(learnt), state, learnt)
-        return (optax.apply_updates(learnt, change), state), None
+        return (jax.tree.map(jnp.add, learnt, change), state), None
 
     (learnt, _), _ = jax.lax.scan(step, (learnt, rule.init(learnt)), None, steps)
     return eqx.combine(learnt, fixed)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import sklearn
 from jaxtyping import Float
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from ..data import (
@@ -495,6 +494,8 @@ class ViewsModel(FittedModel):
         if not shared or q.cluster is not None:
             raise OptionError(f"{known} and {wanted} share no dimension: nothing corresponds")
         there = self.latent_mean_[:, shared]
+        from sklearn.neighbors import NearestNeighbors  # slow to import
+
         search = NearestNeighbors(n_neighbors=min(k, len(there))).fit(there)
         distance, index = search.kneighbors(q.likeliest().mean[:, shared])
         return np.asarray(self.samples_, dtype=object if self.labelled_ else None)[index], distance

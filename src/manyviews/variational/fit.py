@@ -28,7 +28,6 @@ from ..mappings import Mapping, Observations, Outputs, make_observations, make_o
 from ..mappings.observations import working_table
 from ..parameters import with_positive_transform
 from .engine import VariationalEngine
-from .factor_start import factor_start
 
 FACTORS = "factors"  # init by group factor analysis
 INITIAL_PRECISION = 10.0  # of the sites of a temporal posterior
@@ -160,6 +159,8 @@ def starting_means(
     """Latent means, and the relevances of their dimensions if the start knows any."""
     working = options.working(data)
     if isinstance(options.init, str) and options.init == FACTORS:
+        from .factor_start import factor_start  # slow to import
+
         return factor_start(working, options.n_components, rng)
     return joint_means(working, options.n_components, options.init, rng), None
 

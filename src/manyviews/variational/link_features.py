@@ -1,13 +1,11 @@
 """Functions of the known values in which a link is linear."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from jaxtyping import Float
 from scipy.spatial.distance import pdist
-from sklearn.kernel_approximation import Nystroem
-from sklearn.preprocessing import StandardScaler
 
 LENGTHS = (0.5, 1.0, 2.0)  # lengthscales of curves, in typical distances between rows
 MOST_ANCHORS = 300
@@ -32,12 +30,15 @@ class LinkFeatures:
         z ↦ K^{-½} k(Z, z).
     """
 
-    scaler: StandardScaler
-    curves: Nystroem | None = None
+    scaler: Any
+    curves: Any = None
 
     @classmethod
     def candidates(cls, inputs: Float[np.ndarray, "N P"]) -> list[Self]:
         """Straight features, and curved ones of several lengthscales."""
+        from sklearn.kernel_approximation import Nystroem  # slow to import
+        from sklearn.preprocessing import StandardScaler
+
         scaler = StandardScaler()
         if not inputs.shape[1]:
             return [cls(scaler)]

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import OptionError
@@ -73,6 +72,8 @@ def _held_out(model: Any, folds: int) -> Iterator[tuple[Any, Tables]]:
         some = np.sort(rng.permutation(n_samples)[:ENOUGH_SAMPLES])
         yield model, {name: table.iloc[some] for name, table in views.items()}
         return
+    from sklearn.model_selection import KFold  # slow to import
+
     for kept, out in KFold(folds, shuffle=True, random_state=0).split(np.arange(n_samples)):
         fitted = clone(model).set_params(verbose=0, search__checkpoint=None)
         if isinstance(fitted.n_inducing, int):

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from sklearn.model_selection import GroupKFold
 
 from .._runtime import single_threaded_blas
 from ..fitted import Positions, Tables
@@ -250,6 +249,8 @@ def _folds(
     if groups is None:
         size = -(-len(order) // FOLDS)
         return [order[first : first + size] for first in range(0, len(order), size)]
+    from sklearn.model_selection import GroupKFold  # slow to import
+
     own = groups[order]
     parts = GroupKFold(min(FOLDS, len(np.unique(own))), shuffle=True, random_state=0)
     return [order[out] for _, out in parts.split(order, groups=own)]
