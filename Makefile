@@ -23,11 +23,11 @@ $(READY): pyproject.toml
 demo: $(READY)   ## fit two views of the digits of scikit-learn and write a report
 	$(BIN)/manyviews demo --out $(DEMO)
 
-test: lint       ## lint, types, the documentation's code, and tests
+test: lint       ## lint, types, quick examples of the documentation, quick tests
 	$(BIN)/python -m pytest --doctest-glob='*.md' -n 2 --dist worksteal -m 'not long' tests docs README.md
 
-test-all: test   ## and the longer tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m long tests
+test-all: test   ## and the longer tests and examples
+	$(BIN)/python -m pytest --doctest-glob='*.md' -n 2 --dist worksteal -m long tests docs
 
 fuzz: $(READY)   ## odd inputs, broken files, kills: MINUTES=5 SEED=0 JOBS=2; see docs/robustness.md
 	$(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED) --jobs $(JOBS) --json results/fuzz.json

@@ -9,12 +9,12 @@ from _pytest.doctest import DoctestItem
 
 # Most of what tests and examples wait for is the compiler, and most of its work is to save
 # microseconds; small programs are kept, too, for other processes. XLA's older emitters need
-# half the time of its newer ones; JAX 0.11 and later have none, and XLA ends a process that
-# names a flag it does not know.
+# half the time of its newer ones, and to divide a program among threads costs more than it
+# gains where every core has tests of its own. JAX 0.11 and later have no older emitters, and XLA
+# ends a process that names a flag it does not know.
 if jax.__version_info__ < (0, 11):
-    os.environ["XLA_FLAGS"] = " ".join(
-        (os.environ.get("XLA_FLAGS", ""), "--xla_cpu_use_fusion_emitters=false")
-    ).strip()
+    flags = "--xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
 jax.config.update("jax_disable_most_optimizations", True)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
@@ -42,6 +42,14 @@ def pytest_collection_finish():
     gc.set_threshold(50_000, 20, 20)
 
 
+# Pages whose examples fit for ten seconds or more are left to `make test-all`.
+LONG_PAGES = {
+    "cross-validation.md", "dynamics.md", "kinds.md", "map-family.md", "mrd.md", "stacking.md",
+    "tutorial.md", "uncertain-inputs.md",
+}  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Let examples warn as they would warn a reader; in other tests a warning is an error."""
     for item in items:
@@ -49,3 +57,5 @@ def pytest_collection_modifyitems(items):
             item.add_marker(
                 pytest.mark.filterwarnings("default::manyviews.errors.ManyviewsWarning")
             )
+            if item.path.name in LONG_PAGES:
+                item.add_marker(pytest.mark.long)

@@ -29,6 +29,7 @@ EXAMPLES = sorted((DOCS / "gallery").glob("*.py"))
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::manyviews.errors.ManyviewsWarning")
 def test_commands_run_as_documented(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

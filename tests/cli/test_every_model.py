@@ -43,7 +43,13 @@ def asked(arguments, capsys):
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("model", USUAL)
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(name, marks=pytest.mark.long) if name in {"mcgpds", "classifier"} else name
+        for name in USUAL
+    ],
+)
 def test_every_command_takes_every_model(model, files, tmp_path, capsys, monkeypatch):
     several = MODELS[model].several_views
     views = [files / "first.csv", files / "second.csv"][: 1 + several]

@@ -117,6 +117,7 @@ def test_calibration_takes_back_what_makes_a_class_too_sharp(rng):
     assert log_loss(GenerativeClassifier(naive, calibration=0.3)) < 0.8 * plain
 
 
+@pytest.mark.long
 def test_processes_side_by_side_change_nothing(iris):
     X, y = iris
     alone = GenerativeClassifier(PPCA(2), calibration=2).fit(X, y)

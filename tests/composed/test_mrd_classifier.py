@@ -66,6 +66,7 @@ def test_categorical_labels(tmp_path):
     np.testing.assert_allclose(again.predict_proba(new), chances, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_several_labels_that_are_yes_or_no():
     views, names = blobs()
     labels = pd.DataFrame({"is_ada": names == "ada", "is_bob": names == "bob"}).astype(int)
@@ -95,6 +96,7 @@ def test_folds_find_a_noise_of_good_log_loss(fitted):
     np.testing.assert_array_equal(folds.predict(new), model.predict(new))
 
 
+@pytest.mark.long
 def test_several_labels_per_sample():
     views, names = blobs()
     labels = pd.DataFrame({"is_ada": names == "ada", "is_bob": names == "bob"}).astype(int)
@@ -164,6 +166,7 @@ def timed():
     )
 
 
+@pytest.mark.long
 def test_classes_of_a_new_sequence(timed):
     views, y, times, sequence = noisy_states()
     new = {name: view[60:] for name, view in views.items()}

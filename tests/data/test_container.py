@@ -54,6 +54,7 @@ def test_rows_and_views(tables):
     assert dict(arrays[1:]).keys() == {"view1", "view2"}
 
 
+@pytest.mark.long
 def test_times_travel_with_the_rows(tables):
     times = pd.Series(np.arange(float(N))[::-1], index=[f"s{i}" for i in range(N)][::-1])
     views = Views(tables, times=times, sequences="one")

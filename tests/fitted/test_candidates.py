@@ -275,6 +275,7 @@ def test_models_without_neighbours_or_private_dimensions_say_so():
     np.testing.assert_allclose(found.means[:, 0], found.means[:, 2], rtol=1e-8)
 
 
+@pytest.mark.long
 def test_a_lost_sign_gives_two_candidates():
     """Of a number and its square: both signs are answers, each from samples that have it."""
     rng = np.random.default_rng(0)

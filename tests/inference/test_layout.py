@@ -30,10 +30,19 @@ def answer(process):
     return json.loads(out.splitlines()[-1])
 
 
+def on_one_and_four(*tasks):
+    flags = "--xla_force_host_platform_device_count=4"
+    return answer(started("four_devices.py", *tasks, XLA_FLAGS=flags))
+
+
 @pytest.fixture(scope="module")
 def both():
-    flags = "--xla_force_host_platform_device_count=4"
-    return answer(started("four_devices.py", XLA_FLAGS=flags))
+    return on_one_and_four("exact", "fit")
+
+
+@pytest.fixture(scope="module")
+def others():
+    return on_one_and_four("shared", "paths", "new_rows")
 
 
 def test_bound_and_gradient_do_not_depend_on_the_number_of_devices(both):
@@ -43,17 +52,19 @@ def test_bound_and_gradient_do_not_depend_on_the_number_of_devices(both):
     np.testing.assert_allclose(four_gradient, one_gradient, rtol=1e-10, atol=1e-10)
 
 
-def test_nor_do_those_of_scattered_values(both):
+@pytest.mark.long
+def test_nor_do_those_of_scattered_values(others):
     """Their means come from iterations in single precision, which rounding leads elsewhere."""
-    (one, one_gradient, _), (four, four_gradient, n_four) = both["shared"]
+    (one, one_gradient, _), (four, four_gradient, n_four) = others["shared"]
     assert n_four == 4
     assert four == pytest.approx(one, rel=1e-10)
     np.testing.assert_allclose(four_gradient, one_gradient, atol=1e-6 * np.abs(one_gradient).max())
 
 
-def test_nor_do_those_of_latent_points_that_depend_on_each_other(both):
+@pytest.mark.long
+def test_nor_do_those_of_latent_points_that_depend_on_each_other(others):
     """There only the sum is shared out."""
-    (one, one_gradient, _), (four, four_gradient, n_four) = both["paths"]
+    (one, one_gradient, _), (four, four_gradient, n_four) = others["paths"]
     assert n_four == 4
     assert four == pytest.approx(one, rel=1e-10)
     np.testing.assert_allclose(four_gradient, one_gradient, rtol=1e-9, atol=1e-9)
@@ -66,8 +77,9 @@ def test_a_fit_on_four_devices_is_the_one_on_one(both):
     np.testing.assert_allclose(other, means, atol=1e-7)
 
 
-def test_nor_do_new_rows_depend_on_it(both):
-    (one, means), (four, other) = both["new_rows"]
+@pytest.mark.long
+def test_nor_do_new_rows_depend_on_it(others):
+    (one, means), (four, other) = others["new_rows"]
     np.testing.assert_allclose(four, one, rtol=1e-9)
     np.testing.assert_allclose(other, means, atol=1e-6)
 

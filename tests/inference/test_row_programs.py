@@ -83,6 +83,7 @@ def test_posteriors_know_nothing_of_rows_that_are_added(missing):
         np.testing.assert_allclose(longer.inner, alone.inner, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.long
 def test_models_of_parts_are_those_of_fits_alone():
     data = {"a": tables()[0], "b": tables()[1]}
     search = Search(n_restarts=1, max_iter=5)

@@ -69,7 +69,9 @@ def test_an_optimiser_moves_one_z(plain, outputs):
     assert moved != np.asarray(plain.views[0].inducing.raw).tobytes()
 
 
-@pytest.mark.parametrize("likelihood", [None, {"c": "poisson"}])
+@pytest.mark.parametrize(
+    "likelihood", [None, pytest.param({"c": "poisson"}, marks=pytest.mark.long)]
+)
 def test_after_a_fit_all_views_have_the_same(likelihood, tmp_path):
     rng = np.random.default_rng(3)
     x = rng.standard_normal((30, 2))

@@ -54,6 +54,7 @@ def agreement(a, b):
     return np.mean((a[:, None] == a[None, :]) == (b[:, None] == b[None, :]))
 
 
+@pytest.mark.long
 def test_chains_find_the_clusters(sampled):
     model, _ = sampled
     _, labels = two_clusters()
@@ -186,6 +187,7 @@ def test_more_slots_leave_the_state_as_it_is():
 # ---------------------------------------------------------------------- variational
 
 
+@pytest.mark.long
 def test_variational_finds_the_clusters_and_never_lowers_its_bound(varied):
     model, views = varied
     _, labels = two_clusters(200)

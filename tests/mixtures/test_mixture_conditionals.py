@@ -274,6 +274,7 @@ def test_random_numbers():
     assert np.isnan(draws.log_gamma(numbers.as_seed(0), jnp.array([-1.0, 2.0]))[0])
 
 
+@pytest.mark.long
 def test_wishart_and_slice_draws(rng):
     m, df = 3, 4.5
     B = positive(rng, m)

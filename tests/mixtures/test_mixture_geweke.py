@@ -184,6 +184,7 @@ def test_the_errors_of_the_text_are_found(monkeypatch, mistake):
     assert np.nanmax(np.abs(z_scores())) > 6.0
 
 
+@pytest.mark.long
 def test_a_pass_over_indicators_leaves_the_posterior_of_partitions():
     """Three samples, hyperparameters fixed: shares of the five partitions against integration."""
     alpha = 1.2

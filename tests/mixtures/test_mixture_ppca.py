@@ -183,6 +183,7 @@ def test_wrong_input_gets_a_plain_answer():
 # ---------------------------------------------------------------------- Dirichlet process
 
 
+@pytest.mark.long
 def test_chains_find_the_clusters(sampled):
     model, X = sampled
     labels = three_clusters(60)[1]

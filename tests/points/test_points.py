@@ -248,7 +248,11 @@ class TestLinear:
 
 
 class TestGPLVM:
-    @pytest.mark.parametrize("options", [{}, {"n_inducing": 15}, {"back_constraint": "gp"}])
+    @pytest.mark.parametrize(
+        "options",
+        [{}, *(pytest.param(o, marks=pytest.mark.long)
+               for o in ({"n_inducing": 15}, {"back_constraint": "gp"}))],
+    )  # fmt: skip
     def test_finds_the_order_on_a_curve(self, circle, options):
         t, Y = circle
         model = GPLVM(1, init="isomap", search=Search(tol=1e-4), random_state=0, **options).fit(Y)
@@ -369,7 +373,8 @@ class TestViews:
         assert a.lower_bound_ == b.lower_bound_
         np.testing.assert_array_equal(a.latent_mean_, b.latent_mean_)
 
-    @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
+    @pytest.mark.long
+    @pytest.mark.parametrize("seed", [0, 1])
     def test_x1_reaches_cca_and_the_baseline_does_not(self, seed):
         x, views = toy_x1(seed)
         model = GPLVMCCA(1, kernel="linear", random_state=0).fit(views)

@@ -203,6 +203,7 @@ def test_a_start_by_parts_finds_bars_and_keeps_spare_dimensions_small():
         parts_start(list(views.values()), Division(1, (40, 1)), tuple(views))
 
 
+@pytest.mark.long
 def test_bars_are_found_and_spare_images_pruned():
     """[Leen08, §4.4] in small: every latent image is a bar,
     and weights of spare ones go to zero.

@@ -141,6 +141,7 @@ def test_sparse_gplvm_cca_finds_what_views_share(psi):
         GPLVMCCA(1, n_inducing=201).fit(views)
 
 
+@pytest.mark.long
 def test_sparse_components_add_up_and_find_the_truth():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(80, 3))

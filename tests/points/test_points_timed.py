@@ -162,6 +162,7 @@ def test_score_is_the_row_density_given_the_path(fitted, series):
         GPLVM(1, search=Search(tol=1.0)).fit(Y[:20]).transform(Y[:3], times=[1, 2, 3])
 
 
+@pytest.mark.long
 def test_forecast_and_file(fitted, series, tmp_path):
     Y, t, names = series
     near = (names == "b") & (t >= 6.0) & (t < 6.7)
@@ -219,7 +220,8 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["subspace", pytest.param("shared", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["subspace", "shared"])
 def test_views_over_time(pair, kind, tmp_path):
     views, t, names = pair
     seen = (names == "a") | (t < 5.0)

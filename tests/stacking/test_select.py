@@ -42,6 +42,7 @@ def test_the_first_stands_unless_another_gains_more_than_an_error():
         assert found.options == {"n_components": 3 - first if worth else first}
 
 
+@pytest.mark.long
 def test_options_of_answers_take_no_fits(monkeypatch, tmp_path):
     fits = []
     fit = MRD.fit

@@ -258,6 +258,7 @@ def test_parameters_are_stored_untouched_and_cloned():
     assert clone(Stack()).get_params()["models"] is None
 
 
+@pytest.mark.long
 def test_a_grid_search_over_a_stack():
     views = Views(tables(40))
     search = GridSearchCV(
@@ -269,6 +270,7 @@ def test_a_grid_search_over_a_stack():
     assert "groupfactoranalysis__n_components" in search.best_params_
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_stack():
     views = tables(40)
     a, b, c = (Stack(QUICK, targets="b", random_state=s).fit(views) for s in (0, 0, 1))

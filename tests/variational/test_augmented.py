@@ -80,6 +80,7 @@ def alone(engine):
     return float(bound_of(engine.model, tuple(make_outputs(Y) for Y in engine.data)).total)
 
 
+@pytest.mark.long
 def test_what_is_gained_is_the_difference_of_bounds(engine, new, answers):
     _, found = answers
     expected = with_rows(engine, found.q, new) - alone(engine)
@@ -184,6 +185,7 @@ def test_with_times_it_is_the_bound_of_all_rows(timed):
     np.testing.assert_allclose(gradient, differences, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 def test_with_times_it_ascends_too(timed):
     engine, when, rows = timed
     held = engine.search(rows, when)

@@ -300,6 +300,7 @@ def test_options_that_cannot_work_say_why(Y, options, words):
         BayesianGPLVM(**options).fit(Y)
 
 
+@pytest.mark.long
 def test_more_components_than_features_work_from_a_random_start(Y):
     model = BayesianGPLVM(
         7, init="random", **(FAST | {"search": Search(max_iter=20), "signal_check": "off"})

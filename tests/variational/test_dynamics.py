@@ -46,6 +46,7 @@ def rmse(a, b):
     return float(np.sqrt(np.mean((a - b) ** 2)))
 
 
+@pytest.mark.long
 def test_time_helps_where_half_of_the_columns_are_hidden(series, fitted):
     Y, times, names = series
     new = (times >= 11.0) & (names == "b")
@@ -147,6 +148,7 @@ def test_files_keep_time(series, fitted, tmp_path):
     np.testing.assert_array_equal(again.forecast(t, "b"), fitted.forecast(t, "b"))
 
 
+@pytest.mark.long
 def test_mrd_with_time_predicts_one_view_from_another(series):
     Y, times, names = series
     views = {"left": Y[:, :4], "right": Y[:, 4:]}
@@ -387,6 +389,7 @@ def test_the_flow_of_training_paths_is_a_conditional_density(rng):
     assert training_flow(latent, make_sequences(t[:2, None], np.zeros(2, int)), 1.0) is None
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::manyviews.errors.LowSignalWarning")
 def test_new_sequences_flow_as_training_sequences_did(rng):
     """A circle seen from the side: the prior over time cannot tell its front from its back."""

@@ -75,9 +75,9 @@ def test_kernels_start_with_these_weights(rng):
     np.testing.assert_allclose(found[1].variances.value.sum(), plain[1].variances.value.sum())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:the fit reached max_iter")
-@pytest.mark.parametrize("kind", ["poisson", pytest.param("survival", marks=pytest.mark.long)])
+@pytest.mark.parametrize("kind", ["poisson", "survival"])
 def test_shared_and_private_signals_are_found(kind):
     drawn = simulate(kind, 0, 120, 12)
     model = MRD(4, 15, likelihood=drawn.likelihood, random_state=0).fit(drawn.tables)

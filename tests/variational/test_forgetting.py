@@ -107,7 +107,7 @@ def test_without_the_link_nothing_is_calibrated(table):
     assert not np.allclose(raw, calibrated)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_intervals_hold_what_they_say():
     """Eight sets drawn from the model; `make fuzz` has tables of more."""
     found, before = [], []

@@ -70,6 +70,7 @@ def test_it_finds_what_the_latent_space_leaves_out(model, data, target):
     assert linked > plain + 0.05
 
 
+@pytest.mark.long
 def test_all_answers_are_of_one_corrected_distribution(model, data):
     known = {"wide": data["wide"][N : N + 7]}  # a number of rows that is filled up
     chances = model.predict(known, "yes")
@@ -94,6 +95,7 @@ def test_all_answers_are_of_one_corrected_distribution(model, data):
         np.testing.assert_allclose(mean, rates[row], rtol=0.03)
 
 
+@pytest.mark.long
 def test_several_modes_have_the_corrections_of_their_rows(model, data):
     known = {"wide": data["wide"][N : N + 5]}
     one = model.predict(known, "yes", n_modes=2)

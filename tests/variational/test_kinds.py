@@ -72,6 +72,7 @@ def test_answers_are_in_the_terms_of_the_data(mixed):
     assert model.sensitivity("counts").shape == (5, 3)
 
 
+@pytest.mark.long
 def test_densities_come_with_their_error(mixed):
     model, views = mixed
     some = {name: table.iloc[:5] for name, table in views.items()}
@@ -84,6 +85,7 @@ def test_densities_come_with_their_error(mixed):
     assert np.all(model.score_samples(some, method="fixed") <= density + 5 * error + 0.5)
 
 
+@pytest.mark.long
 def test_values_have_densities_given_the_other_views(mixed):
     model, views = mixed
     some = {name: table.iloc[:6] for name, table in views.items()}
@@ -106,6 +108,7 @@ def test_values_have_densities_given_the_other_views(mixed):
     np.testing.assert_allclose(model.predict_log_density(some, "real"), expected, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_holes_are_filled_with_rates(mixed):
     model, views = mixed
     filled, std = model.impute(return_std=True)
@@ -207,6 +210,7 @@ def test_local_processes_are_for_gaussian_views(rng):
         MRD(1, likelihood="poisson", n_local=1).fit(rng.poisson(3.0, size=(9, 2)).astype(float))
 
 
+@pytest.mark.long
 def test_counts_over_time(rng):
     t = np.linspace(0, 6, 30)
     depth = rng.uniform(0.5, 2.0, size=(30, 1))

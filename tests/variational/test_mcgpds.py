@@ -47,6 +47,7 @@ def three():
         return model.fit(views, times=times, sequences=sequence), views, times, sequence
 
 
+@pytest.mark.long
 def test_the_share_of_the_shared_path_and_what_the_report_says_of_it(three):
     model, *_ = three
     paths, alpha = model.engine_.latent, model.alpha_.to_numpy()
@@ -193,6 +194,7 @@ def test_ablations_are_options(options):
         assert np.all(model.alpha_.to_numpy() > 0.999999)
 
 
+@pytest.mark.long
 def test_dimensions_have_dynamics_of_their_own(tmp_path):
     views, times, sequence = make_views("AB")
     model = McGPDS(
@@ -242,6 +244,7 @@ def test_samples_without_time_are_points():
     assert np.isfinite(model.score(views))
 
 
+@pytest.mark.long
 def test_a_fit_power_undoes_columns_that_are_there_several_times():
     """Every column m times, and the power 1/m: m times the bound of the columns as they were."""
     views, times, sequence = make_views("AB")
@@ -261,6 +264,7 @@ def test_a_fit_power_undoes_columns_that_are_there_several_times():
     assert fitted.total == pytest.approx(model.fit_info_.restart_bounds[0])
 
 
+@pytest.mark.long
 def test_the_power_is_read_off_columns_that_are_there_several_times():
     """Four copies of every column have the evidence of one, and start as one does."""
     views, times, sequence = make_views("AB")
@@ -290,6 +294,7 @@ def test_bad_options_have_clear_errors(three):
         McGPDS(2, sharing="none", alpha=0.5).fit({"A": views["A"], "C": views["C"]})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sequence", ["day", "another day"])
 def test_paths_flow_as_training_paths_did(sequence, rng):
     """A circle seen from the side, going on or anew: its front or its back, by its sense alone."""

@@ -308,6 +308,7 @@ def test_modes_are_weighted_and_sorted(model, data):
     assert modes.means.shape == modes.stds.shape == (5, 4, 5)
 
 
+@pytest.mark.long
 def test_an_ambiguous_view_has_two_modes():
     """Seen through x², the sign of x is lost; the other view shows it."""
     rng = np.random.default_rng(0)

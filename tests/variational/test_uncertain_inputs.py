@@ -193,6 +193,7 @@ def gappy():
     return UncertainGPRegressor(20, random_state=0).fit(z, y), x, y, z
 
 
+@pytest.mark.long
 def test_missing_inputs_are_imputed_from_the_outputs(gappy):
     model, x, _, z = gappy
     holes = np.isnan(z) & ~np.isnan(z).all(axis=1, keepdims=True)
@@ -299,6 +300,7 @@ def test_unknown_noise_is_learnt(kind, shape):
     assert (std > sure).all()
 
 
+@pytest.mark.long
 def test_frames_and_missing_outputs(rng):
     x, y = wave(rng, 60)
     X = pd.DataFrame(x, columns=["a", "b"], index=[f"r{i}" for i in range(60)])
