@@ -37,6 +37,7 @@ REQUIREMENTS = {
     ),
     "cca_zoo": ("cca-zoo[probabilistic]==4.0.1",),
     "mofa": ("mofapy2==0.7.5",),
+    "mofaflex": ("mofaflex==0.1.2", "torch==2.13.0"),
 }
 PEERS = ("gpy", "gpflow")  # those the benchmarks time; experiments compare with more
 FAILED: dict[str, str] = {}  # peers that could not be installed: not to be tried again

@@ -4,8 +4,8 @@
 
 Every task of :mod:`.kinds_tasks` in five folds: ours with the right likelihood for the target, ours
 as if it were Gaussian, the regularised GLM and the marginal of the collection, and MOFA+, in an
-environment of its own (:mod:`.kinds_mofa`). Losses are in the units of the collection, less is
-better.
+environment of its own (:mod:`.kinds_mofa`), as is MOFA-FLEX if ``--methods`` names it. Losses are
+in the units of the collection, less is better.
 Every fold of every method stands in a file of its own, first folds first: a run that ends at its
 limit has some of every task, and goes on with the same command. Of each task those folds count that
 all methods have.
@@ -22,13 +22,14 @@ from manyviews import Search
 
 from . import kinds_models as models
 from . import kinds_references as references
-from .kinds_mofa import mofa
+from .kinds_mofa import FLEX, mofa
 from .kinds_tasks import FOLDS, TASKS, Problem, Task, load
 from .pieces import finished
 from .setting import DataFolderError, Setting
 from .table import Row, summarise
 
 MARGINAL, GLM, OURS, GAUSSIAN, MOFA = "marginal", "GLM", "MRD", "MRD as Gaussian", "MOFA"
+MOFAFLEX = "MOFA-FLEX"
 METHODS = (MARGINAL, GLM, OURS, GAUSSIAN, MOFA)
 LATENT = (OURS, GAUSSIAN, MOFA)
 QUICK: dict[str, Any] = {"sets": ("russett",), "methods": (MARGINAL, GLM, OURS)}
@@ -39,7 +40,7 @@ def run(setting: Setting) -> list[Row]:
     """The loss of every method in every task, and what they come to."""
     sets = setting.sets or (QUICK["sets"] if setting.quick else ())
     chosen = setting.methods or (QUICK["methods"] if setting.quick else METHODS)
-    for given, known in ((sets, {t.name for t in TASKS}), (chosen, set(METHODS))):
+    for given, known in ((sets, {t.name for t in TASKS}), (chosen, {*METHODS, MOFAFLEX})):
         unknown = sorted(set(given) - known)
         if unknown:
             raise DataFolderError(f"there is no {unknown[0]!r}: there are {sorted(known)}")
@@ -94,6 +95,8 @@ def one_fold(setting: Setting, method: str, name: str, fold: int) -> dict[str, A
             losses = references.glm(problem, hidden)
         elif method == MOFA:
             losses, inside = mofa(problem, hidden)
+        elif method == MOFAFLEX:
+            losses, inside = mofa(problem, hidden, FLEX)
         else:
             ask = models.ours if method == OURS else models.as_gaussian
             losses, inside = ask(problem, hidden, search)

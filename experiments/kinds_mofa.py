@@ -1,4 +1,4 @@
-"""Losses of MOFA+ (mofapy2), which knows Gaussian, Bernoulli and Poisson views.
+"""Losses of MOFA+ (mofapy2), which knows Gaussian, Bernoulli and Poisson views, and of MOFA-FLEX.
 
 Yes or no is Bernoulli, categories are Bernoulli indicators whose probabilities are normalised, all
 counts are Poisson with the rate log(1 + e^f); levels and the logarithms of times are Gaussian, as
@@ -6,6 +6,9 @@ in `kinds_models.as_gaussian`. The target's entries that are asked for are missi
 rows, which so sees the other views of test rows. Functions are mixtures over MOFA's variational
 posterior. Its own ``impute`` rounds, and leaves out the mean of views that are not Gaussian: here
 the intercept of every column is the most likely one on the entries that the fit has seen.
+
+MOFA-FLEX has negative binomial counts of the rate max(0, f) times the mean of the row, which is not
+known of a row without the view: it answers for proportions, and not for counts themselves.
 """
 
 import subprocess
@@ -28,12 +31,15 @@ NODES = 32  # of a function, for the averages over its posterior
 FAR = 20.0  # an intercept at most
 LEAST_RATE = 1e-4  # as in MOFA
 WORKER_LIMIT = 600.0  # seconds
+FLEX = "mofaflex"
 KINDS = {BINARY: "bernoulli", CATEGORICAL: "bernoulli", COUNTS: "poisson", TOTAL: "poisson"}
 
 
-def mofa(problem: Problem, hidden: np.ndarray) -> Answer:
+def mofa(problem: Problem, hidden: np.ndarray, library: str = "mofa") -> Answer:
     """The losses of the hidden entries, and whether counts lie inside their intervals."""
     form, target = problem.task.form, problem.target
+    if library == FLEX and form == COUNTS:
+        raise PeerError("rates are relative to means of rows, which are not known")
     kind = KINDS.get(form, "gaussian")
     truth = np.where(hidden, target, np.nan)
     shown = _shown(problem, np.where(hidden, np.nan, target))
@@ -42,10 +48,16 @@ def mofa(problem: Problem, hidden: np.ndarray) -> Answer:
     if kind == "gaussian":
         centre, spread = np.nanmean(shown, axis=0), np.nanstd(shown, axis=0)
         spread = np.where(spread > 0, spread, 1.0)
-        mean, variance, noise = _asked(problem, (shown - centre) / spread, kind)
+        mean, variance, noise = _asked(problem, (shown - centre) / spread, kind, library)
         mean, std = centre + spread * mean, spread * np.sqrt(variance + noise)
         return gaussian_answer(problem, truth, problem.events, mean, std)
-    mean, variance, _ = _asked(problem, shown, kind)
+    if library == FLEX and form == TOTAL:
+        mean, variance, _ = _asked(problem, shown, "negative_binomial", library)
+        points, weights = hermite(NODES)
+        rate = np.maximum(mean + np.sqrt(variance) * points[:, None, None], LEAST_RATE)
+        asked = hidden[:, 0]
+        return of_proportions(truth[asked], np.tensordot(weights, rate, axes=1)[asked]), np.empty(0)
+    mean, variance, _ = _asked(problem, shown, kind, library)
     mean = mean + _intercepts(shown, mean, kind)
     points, weights = hermite(NODES)
     f = mean + np.sqrt(variance) * points[:, None, None]
@@ -118,12 +130,12 @@ def _intercepts(shown: np.ndarray, mean: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _asked(
-    problem: Problem, target: np.ndarray, kind: str
+    problem: Problem, target: np.ndarray, kind: str, library: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Mean and variance of the target's functions, and the variance of Gaussian noise."""
     views = [_scaled(table) for table in problem.known.values()]
     width = sum(view.shape[1] for view in views) + target.shape[1]
-    python = interpreter("mofa")
+    python = interpreter(library)
     with tempfile.TemporaryDirectory(prefix="manyviews-mofa-") as folder:
         given, answered = Path(folder) / "problem.npz", Path(folder) / "answer.npz"
         np.savez(
@@ -131,7 +143,8 @@ def _asked(
             likelihoods=np.array(["gaussian"] * len(views) + [kind]), target=len(views),
             n_components=min(N_COMPONENTS, len(target) - 1, width), seed=0,
         )  # fmt: skip
-        command = [python, "-m", "experiments.workers.mofa_kinds", str(given), str(answered)]
+        worker = f"experiments.workers.{library}_kinds"
+        command = [python, "-m", worker, str(given), str(answered)]
         try:
             done = subprocess.run(
                 command, cwd=ROOT, capture_output=True, text=True, timeout=WORKER_LIMIT

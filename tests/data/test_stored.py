@@ -124,6 +124,31 @@ def test_a_memory_map_whose_file_is_cut_is_named_and_does_not_end_the_process(tm
         blocks.read(4000, 4100)
 
 
+@pytest.mark.parametrize("kind", ["zarr", "parquet", "h5ad"])
+def test_files_that_are_cut_are_named(kind, tmp_path, rng):
+    table = rng.normal(size=(6000, 4))
+    path = stored(kind, table, tmp_path)
+    blocks = as_blocks("rna", path)
+    assert blocks.read(5000, 5100).shape == (100, 4)
+    if path.is_dir():
+        pytest.importorskip("zarr").open(str(path), mode="r+").resize((10, 4))
+    else:
+        os.truncate(path, 9000)
+    with pytest.raises(DataError, match=r"(?s)'rna'"):
+        blocks.read(5000, 5100)
+
+
+def test_chunks_that_are_cut_while_they_are_read_are_named():
+    class Broken:
+        shape = (10, 2)
+
+        def __getitem__(self, rows):
+            raise RuntimeError("decompression error")
+
+    with pytest.raises(DataError, match=r"'rna' cannot be read: decompression error"):
+        as_blocks("rna", Broken()).read(0, 5)
+
+
 def test_values_that_are_missing_in_a_sparse_matrix_stay_so(table):
     table[3, 1] = np.nan
     stored = sparse.csr_matrix(

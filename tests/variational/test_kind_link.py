@@ -142,6 +142,21 @@ def test_nothing_is_made_of_noise(rng):
     assert found.shift.std() < 0.25
 
 
+def test_columns_are_trusted_as_far_as_they_surely_gain(rng):
+    inputs = rng.normal(size=(100, 3))
+    rate = np.exp(1.0 + inputs @ np.array([[0.8, 0.0], [-0.5, 0.0], [0.0, 0.0]]))
+    y = rng.poisson(rate).astype(float)
+    link = link_of(Poisson(), y, inputs, np.full((100, 2, 1), 1.0))
+    assert link.trust[0] == 1.0
+    assert 0.5 <= link.trust[1] < 1.0  # the columns together surely gain
+    found = link.correction(rng.normal(size=(50, 3)))
+    assert found.share.shape == (2, 1)
+    own = link.nothing.shift(inputs)[0][:, 1, 0]
+    whole = sum(w * m.shift(inputs)[0] for m, w in zip(link.members, link.weights, strict=True))
+    expected = link.trust[1] * whole[:, 1, 0] + (1 - link.trust[1]) * own
+    np.testing.assert_allclose(link.correction(inputs).shift[:, 1, 0], expected)
+
+
 def test_parameters_of_the_likelihood_are_learnt_anew(rng):
     inputs = rng.normal(size=(400, 2))
     rate = np.exp(1.5 + inputs @ np.array([[1.0, -0.7]]).T)

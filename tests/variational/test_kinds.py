@@ -9,7 +9,11 @@ import manyviews
 from manyviews import MRD, Search
 from manyviews.errors import ConvergenceWarning, DataError, KindWarning, OptionError
 from manyviews.inference.leaving_out import LeavingOut
-from manyviews.likelihoods import Binomial, Censored, NegativeBinomial, Poisson
+from manyviews.likelihoods import Binomial, Censored, Mixed, NegativeBinomial, Poisson
+from manyviews.plot.subject import Subject
+from manyviews.report.assess import assess
+from manyviews.report.findings import findings
+from manyviews.variational.column_kinds import guessed_kind
 
 pytestmark = pytest.mark.filterwarnings("ignore:the fit reached max_iter")
 QUICK = Search(n_restarts=1, max_iter=10)
@@ -108,6 +112,36 @@ def test_values_have_densities_given_the_other_views(mixed):
     np.testing.assert_allclose(model.predict_log_density(some, "real"), expected, rtol=1e-9)
 
 
+def test_the_deviance_of_new_samples_is_that_of_their_predictions(mixed):
+    model, views = mixed
+    some = {name: table.iloc[:20] for name, table in views.items()}
+    known = {name: some[name] for name in ("counts", "real")}
+    y, p = some["yes"].to_numpy(), model.predict(known, "yes").to_numpy()
+    q = y.mean(axis=0)
+    left, constant = (np.sum(np.log(np.where(y == 1, c, 1 - c))) for c in (p, q))
+    found = model.deviance_explained(some, "yes")
+    np.testing.assert_allclose(found, 1 - left / constant, rtol=1e-3)
+    y = some["real"]
+    error = y - model.predict({"counts": some["counts"], "yes": some["yes"]}, "real")
+    scale = views["real"].std()
+    expected = 1 - ((error / scale) ** 2).sum().sum() / (((y - y.mean()) / scale) ** 2).sum().sum()
+    np.testing.assert_allclose(model.deviance_explained(some, "real"), expected, rtol=1e-9)
+
+
+@pytest.mark.long
+def test_reports_speak_of_deviance_where_views_are_not_gaussian(mixed):
+    model, views = mixed
+    some = {name: table.iloc[:20] for name, table in views.items()}
+    counts, yes, real = assess(model, some)
+    assert (counts.view, yes.view, real.view) == ("counts", "yes", "real")
+    assert yes.summary()["deviance explained"] == model.deviance_explained(some, "yes")
+    assert "deviance explained" not in real.summary()
+    said = findings(Subject(model), [yes, real])
+    assert any("yes predicted from" in s and "of its deviance" in s for s in said)
+    assert not any("real predicted from" in s and "deviance" in s for s in said)
+    assert "Variance or deviance explained" in str(model.summary())
+
+
 @pytest.mark.long
 def test_holes_are_filled_with_rates(mixed):
     model, views = mixed
@@ -188,6 +222,13 @@ def test_wrong_tables_beside_a_view_are_named(kind, value, message):
         MRD(1, likelihood={"a": kind}).fit({"a": table, "beside": beside})
 
 
+def test_events_without_a_time_are_named():
+    table, events = np.full((9, 2), 3.0), np.ones((9, 2))
+    table[4, 1] = np.nan
+    with pytest.raises(DataError, match=r"'a' needs the time of every event.*row 4, column 1"):
+        MRD(1, likelihood={"a": Censored(events="beside")}).fit({"a": table, "beside": events})
+
+
 def test_a_view_told_to_be_gaussian_that_is_not_raises_a_warning(rng):
     counts = rng.poisson(np.exp(rng.normal(2, 1, size=(20, 3)))).astype(float)
     with pytest.warns(KindWarning, match=r"'X'.*whole numbers.*negative_binomial"):
@@ -208,6 +249,79 @@ def test_likelihoods_that_are_not_there(likelihood, message, rng):
 def test_local_processes_are_for_gaussian_views(rng):
     with pytest.raises(OptionError, match="local processes"):
         MRD(1, likelihood="poisson", n_local=1).fit(rng.poisson(3.0, size=(9, 2)).astype(float))
+
+
+@pytest.fixture(scope="module")
+def survey():
+    """Columns of four kinds in units of any size, and a view that moves with some of them."""
+    rng = np.random.default_rng(1)
+    left, right = signals(rng, 80)
+    table = pd.DataFrame({
+        "income": 40_000 + 9_000 * left[:, 0] + 2_000 * rng.normal(size=80),
+        "smoker": (2 * left[:, 1] + rng.logistic(size=80) > 0).astype(float),
+        "visits": rng.poisson(np.exp(1.0 + left[:, 0])).astype(float),
+        "health": np.clip(np.round(2.5 + left[:, 0] + 0.4 * rng.normal(size=80)), 1, 4),
+    })  # fmt: skip
+    table.loc[3, "income"] = table.loc[4, "health"] = np.nan
+    blood = right @ rng.normal(size=(2, 5)) + 0.2 * rng.normal(size=(80, 5))
+    views = {"survey": table, "blood": pd.DataFrame(blood)}
+    kinds = {"survey": {"smoker": "bernoulli", "poisson": ["visits"], "health": "ordinal"}}
+    model = MRD(3, 10, likelihood=kinds, search=QUICK, random_state=0, signal_check="off")
+    return model.fit(views), views
+
+
+def test_columns_of_a_view_have_likelihoods_of_their_own(survey, tmp_path):
+    model, views = survey
+    said = "mixed: income as gaussian; smoker as bernoulli; visits as poisson; health as ordinal"
+    assert model.fit_info_.kinds["survey"] == said
+    known = {"blood": views["blood"].iloc[:10]}
+    mean, std = model.predict(known, "survey", return_std=True)
+    assert mean["income"].between(10_000, 70_000).all()
+    assert std["income"].between(1_000, 20_000).all()
+    assert mean["smoker"].between(0, 1).all()
+    assert mean["health"].between(1, 4).all()
+    assert set(model.predict_proba(known, "survey")) == {"smoker", "health"}
+    low, high = model.predict_quantiles(known, "survey", [0.1, 0.9])
+    assert np.all(low <= high)
+    assert set(high[:, 1]) <= {0.0, 1.0}
+    density = model.predict_log_density({**known, "survey": views["survey"].iloc[:10]}, "survey")
+    expected = stats.norm.logpdf(
+        views["survey"]["income"][:3], mean["income"][:3], std["income"][:3]
+    )
+    np.testing.assert_allclose(density["income"][:3], expected, atol=0.3)
+    assert np.isnan(density["income"][3])
+    filled = model.impute(views)["survey"]
+    assert filled.loc[4, "health"] in {1.0, 2.0, 3.0, 4.0}
+    assert 10_000 < filled.loc[3, "income"] < 70_000
+    pd.testing.assert_frame_equal(model.training_data()["survey"], views["survey"])
+    model.save(tmp_path / "model.safetensors")
+    again = manyviews.load(tmp_path / "model.safetensors")
+    pd.testing.assert_frame_equal(again.predict(known, "survey"), mean)
+    assert again.likelihood == model.likelihood
+
+
+def test_auto_says_what_it_took_columns_for(survey):
+    table = survey[1]["survey"]
+    kind, said = guessed_kind(table.to_numpy(), list(table.columns))
+    assert isinstance(kind, Mixed)
+    assert said.startswith("mixed: income, visits as gaussian_per_column: real numbers")
+    assert "smoker as bernoulli: every value is 0 or 1" in said
+    assert "health as ordinal: whole numbers from 1 to 4" in said
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ({"weight": "gaussian"}, "names the column 'weight'"),
+        ({"smoker": "bernoulli", "ordinal": ["smoker"]}, "'smoker'.*two likelihoods"),
+        ({"smoker": 3}, "'smoker'.*must be a name"),
+        ({"smoker": Binomial("trials")}, "'trials'.*view of their own"),
+        ({"income": "bernoulli"}, "'income'"),
+    ],
+)
+def test_likelihoods_of_columns_that_make_no_sense(survey, kinds, message):
+    with pytest.raises((OptionError, DataError), match=message):
+        MRD(1, likelihood={"survey": kinds}).fit(survey[1])
 
 
 @pytest.mark.long

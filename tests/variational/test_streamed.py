@@ -80,6 +80,16 @@ def test_what_needs_all_rows_is_refused(files, options, times, message):
         MRD(2, **options).fit(views, times=times)
 
 
+def test_levels_that_the_sample_lacks_are_named(files):
+    levels = np.concatenate([np.clip(files[1][:100], 0, 3)] * 60)
+    levels[4321, 3] = 9.0
+    search = Search(max_iter=2, passes=1)
+    with pytest.raises(DataError, match=r"'counts'.*row 4321, column 3 holds 9.*never seen"):
+        MRD(2, 4, likelihood="ordinal", search=search, random_state=1).fit(
+            StoredViews({"counts": levels})
+        )
+
+
 def test_wrong_values_far_down_are_named(files):
     wrong = np.concatenate([files[1][:100]] * 20)
     wrong[1821, 3] = -1.0

@@ -210,7 +210,7 @@ def _kind(view: str, figures: pd.DataFrame, kind: Guess) -> list[Concern]:
             Concern(
                 "note", view, f"{_columns(two)} two different values, others more.", len(two),
                 "All are fitted with Gaussian noise.",
-                "Make columns of one kind a view of their own to give them a likelihood.",
+                "MRD gives columns likelihoods of their own, by name or with likelihood='auto'.",
             )
         ]  # fmt: skip
     return []

@@ -162,12 +162,19 @@ def reading_of(run: RunOptions) -> Reading:
     return Reading(run.index, run.indexes, run.sep, run.decimal, run.encoding, tuple(run.na_values))
 
 
+def _has_categories(kind: Any) -> bool:
+    """Whether a view is categorical, or columns of it are."""
+    if not isinstance(kind, dict):
+        return bool(kind == "categorical")
+    return "categorical" in kind.values() or isinstance(kind.get("categorical"), list)
+
+
 def categorical_of(run: RunOptions) -> dict[str, dict[str, list[str]]]:
     """Views whose words become numbers of levels, with the levels that are known."""
     asked = run.options.get("likelihood")
     views = [view_name(source) for source in run.views] if asked == "categorical" else []
     if isinstance(asked, dict):
-        views = [view for view, kind in asked.items() if kind == "categorical"]
+        views = [view for view, kind in asked.items() if _has_categories(kind)]
     found: dict[str, dict[str, list[str]]] = {view: {} for view in views}
     for place, levels in run.levels.items():
         view, _, column = place.partition(":")

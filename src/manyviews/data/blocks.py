@@ -37,7 +37,9 @@ class SlicedBlocks:
     ``X`` of an AnnData that is opened backed.
     """
 
-    def __init__(self, name: str, source: Any, columns: Sequence[Any] | None = None):
+    def __init__(
+        self, name: str, source: Any, columns: Sequence[Any] | None = None, path: Any = None
+    ):
         shape = tuple(getattr(source, "shape", ()))
         if len(shape) != 2:
             raise DataError(f"view {name!r} must be a table (samples x columns), got shape {shape}")
@@ -48,14 +50,17 @@ class SlicedBlocks:
         self.name, self.source = name, source
         self.shape = (int(shape[0]), int(shape[1]))
         self.columns = list(range(self.shape[1])) if columns is None else list(columns)
+        self.path = None if path is None else Path(path)
+        self.length = content(self.path)
 
     def read(self, first: int, last: int) -> Float[np.ndarray, "n D"]:
         refuse_shrunk(self.source, self.name)
+        refuse_cut(self.path, self.length, self.name)
         try:
             part = self.source[first:last]
             part = part.toarray() if hasattr(part, "toarray") else part
             found = np.asarray(part, dtype=np.float64)
-        except (OSError, ValueError, IndexError, KeyError) as broken:
+        except (OSError, ValueError, IndexError, KeyError, RuntimeError) as broken:
             raise DataError(
                 f"rows {first} to {last} of view {self.name!r} cannot be read: {broken}"
             ) from broken
@@ -92,7 +97,8 @@ def as_blocks(name: str, source: Any) -> Blocks:
     """A table by its path, or as it is."""
     if not isinstance(source, str | os.PathLike):
         if hasattr(source, "obs_names"):
-            return SlicedBlocks(name, source.X, list(source.var_names))
+            path = getattr(source, "filename", None)  # of one opened backed
+            return SlicedBlocks(name, source.X, list(source.var_names), path)
         if hasattr(source, "iloc"):
             return SlicedBlocks(name, source.to_numpy(), list(source.columns))
         return SlicedBlocks(name, source)
@@ -102,7 +108,7 @@ def as_blocks(name: str, source: Any) -> Blocks:
     if path.suffix == ".npy":
         return SlicedBlocks(name, np.load(path, mmap_mode="r", allow_pickle=False))
     if path.suffix == ".zarr":
-        return SlicedBlocks(name, needed("zarr", "stored").open(path, mode="r"))
+        return SlicedBlocks(name, needed("zarr", "stored").open(path, mode="r"), path=path)
     if path.suffix == ".parquet":
         return ParquetBlocks(name, path)
     if path.suffix == ".h5ad":
@@ -120,6 +126,27 @@ def refuse_shrunk(source: Any, name: str) -> None:
         raise DataError(
             f"the file of view {name!r} has {mapped.size()} bytes, and had {end} when it was "
             "opened: it was cut or is being written; open it again when it is whole"
+        )
+
+
+def content(path: Path | None) -> int:
+    """Bytes of a file, or of all files of a folder; zero without one."""
+    if path is None:
+        return 0
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def refuse_cut(path: Path | None, length: int, name: str) -> None:
+    """Refuse what has become shorter on disk, of which some readers make zeros."""
+    try:
+        now = content(path)
+    except OSError:  # removed while we looked
+        now = -1
+    if now < length:
+        raise DataError(
+            f"{path} of view {name!r} is shorter than it was when it was opened: it was cut or is "
+            "being written; open it again when it is whole"
         )
 
 

@@ -1,5 +1,6 @@
 """Centring and scaling of one view, undone at the edge and nowhere else."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -17,11 +18,16 @@ class Scaling:
     scale: Float[np.ndarray, " D"]
 
     @classmethod
-    def fit(cls, Y: Float[np.ndarray, "N D"], choice: ScalingChoice) -> Self:
+    def fit(
+        cls, Y: Float[np.ndarray, "N D"], choice: ScalingChoice | Sequence[ScalingChoice]
+    ) -> Self:
         """Centre every column; scale by one number per view, by column, or not at all.
 
         ``"as is"`` neither centres nor scales: counts, levels and the like keep their values.
+        Columns may differ in it.
         """
+        if not isinstance(choice, str):
+            return cls._by_column(Y, np.asarray(choice))
         if choice == "as is":
             return cls(np.zeros(Y.shape[1]), np.ones(Y.shape[1]))
         centre = np.nanmean(Y, axis=0)
@@ -32,6 +38,15 @@ class Scaling:
         elif choice == "column":
             spreads = np.sqrt(np.nanmean((Y - centre) ** 2, axis=0))
             scale = np.where(spreads > 1e-12 * max(float(spreads.max()), 1e-300), spreads, 1.0)
+        return cls(centre, scale)
+
+    @classmethod
+    def _by_column(cls, Y: Float[np.ndarray, "N D"], choices: np.ndarray) -> Self:
+        centre, scale = np.empty((2, Y.shape[1]))
+        for choice in np.unique(choices):
+            own = choices == choice
+            found = cls.fit(Y[:, own], choice)
+            centre[own], scale[own] = found.centre, found.scale
         return cls(centre, scale)
 
     def apply(self, Y: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import factorial
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -35,6 +36,16 @@ def variance_explained(
         part = engine.explained(view, q.without(~alone if kind == "lost" else alone))
         shares.append(total - part if kind == "lost" else part)
     return np.array(shares), total
+
+
+def measure(model: Any, view: str | None = None) -> str:
+    """What of a view is explained, or of any: its variance, or its deviance if not Gaussian."""
+    kinds = getattr(model, "likelihoods_", {})
+    names = kinds if view is None else [view]
+    other = {kinds.get(name) is not None for name in names}
+    if len(other) > 1:
+        return "variance or deviance"
+    return "deviance" if other == {True} else "variance"
 
 
 def variance_explained_by(engine: Engine, view: int, dimensions: Sequence[int]) -> float:

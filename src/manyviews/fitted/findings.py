@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .explain import variance_divided, variance_explained
+from .explain import measure, variance_divided, variance_explained
 from .segmentation import ACTIVE_THRESHOLD
 from .sentences import capital, count_of, listing, share
 from .stability import Stability
@@ -61,7 +61,7 @@ def _single(model: Any) -> str:
     explained = variance_explained(model.engine_, 0, "lost")[1]
     return (
         f"{_none(n)} of {total} latent dimensions {_are(n)} used; together they explain "
-        f"{share(explained)} of the variance of the data."
+        f"{share(explained)} of the {measure(model)} of the data."
     )
 
 

@@ -87,6 +87,7 @@ for kind in (
     likelihoods.Poisson,
     likelihoods.NegativeBinomial,
     likelihoods.Hurdle,
+    likelihoods.Mixed,
     likelihoods.Censored,
 ):
     register_record(kind)

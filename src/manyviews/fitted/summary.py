@@ -7,10 +7,10 @@ from typing import Any
 import pandas as pd
 
 from ..escaping import in_html
-from .explain import variance_explained
+from .explain import measure, variance_explained
 from .findings import MOST_VIEWS, structure, view_names
 from .segmentation import ACTIVE_THRESHOLD
-from .sentences import count_of
+from .sentences import capital, count_of
 from .stability import Stability
 
 MOST_ROWS = 30  # views in the table
@@ -40,13 +40,14 @@ class Summary:
     sentences: list[str]
     table: pd.DataFrame
     notes: list[str]
+    explained: str = "variance explained"
 
     def __str__(self) -> str:
         lines = [self.title, ""]
         for sentence in self.sentences:
             lines += wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")
         shown = self.table.map(lambda x: f"{100 * x:.0f} %")
-        lines += ["", "Variance explained (lost without the dimension)", shown.to_string()]
+        lines += ["", f"{capital(self.explained)} (lost without the dimension)", shown.to_string()]
         for note in self.notes:
             lines += ["", *wrap(note, WIDTH)]
         return "\n".join(lines)
@@ -66,8 +67,8 @@ class Summary:
             "<div class='manyviews-summary' style='max-width:60rem'>"
             f"<p><b>{in_html(self.title)}</b></p><ul>{items}</ul>"
             "<div style='overflow-x:auto'><table style='border-collapse:collapse'>"
-            "<caption style='caption-side:top;text-align:left;white-space:nowrap'>Variance "
-            "explained (lost without the dimension)</caption>"
+            "<caption style='caption-side:top;text-align:left;white-space:nowrap'>"
+            f"{capital(self.explained)} (lost without the dimension)</caption>"
             f"<thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>"
             f"{notes}</div>"
         )
@@ -86,7 +87,8 @@ def summarise(model: Any, stability: Stability | None) -> Summary:
         notes.append("The fit stopped before it had converged: raise max_iter and fit again.")
     if stability is None and len(names) > 1:
         notes.append("summary() of this model also says how sure the number of dimensions is.")
-    return Summary(title, structure(model, stability), _table(model, names), notes)
+    explained = f"{measure(model)} explained"
+    return Summary(title, structure(model, stability), _table(model, names), notes, explained)
 
 
 def _table(model: Any, names: list[str]) -> pd.DataFrame:

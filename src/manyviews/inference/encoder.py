@@ -11,7 +11,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..expectations import Gaussian
-from ..likelihoods import Censored, Hurdle, Likelihood, NegativeBinomial, Poisson
+from ..likelihoods import Censored, Hurdle, Likelihood, Mixed, NegativeBinomial, Poisson
+from ..likelihoods.mixed import given_to
 from ..mappings.observations import split_table
 
 WIDTH = 128
@@ -82,7 +83,14 @@ class Encoder(eqx.Module):
 
 def _shown(table: Float[np.ndarray, "n E"], kind: Likelihood) -> Float[np.ndarray, "n D"]:
     """Values on a scale on which a network can read them."""
-    Y, given = split_table(table, kind)
+    return _readable(*split_table(table, kind), kind)
+
+
+def _readable(Y: np.ndarray, given: np.ndarray | None, kind: Likelihood) -> np.ndarray:
+    if isinstance(kind, Mixed):
+        groups = kind.by_group()
+        parts = [_readable(Y[:, own], given_to(part, given, own), part) for part, own in groups]
+        return np.concatenate(parts, axis=1)
     if isinstance(kind, Poisson | NegativeBinomial):
         return kind.working(Y, given)
     if isinstance(kind, Hurdle) or (isinstance(kind, Censored) and kind.log):

@@ -38,6 +38,7 @@ def initial_stochastic(
         inducing_inputs(means, n_inducing, inducing, rng),  # type: ignore[arg-type]
         begun,
         offset,
+        group_of_function=np.repeat(begun.groups(len(offset.raw)), begun.n_functions),
         jitter=jitter,
     )
     q = Gaussian(jnp.asarray(means), jnp.asarray(np.full(means.shape, FIRST_VARIANCE)))

@@ -29,6 +29,7 @@ from .stochastic import Batch, Batches, fit_batches
 USED = 5e-3  # share of a view's largest weight above which a dimension is used
 IDLE = 1e-4  # what is left of the weight, as a share of the largest other one
 MOST_ROWS = 1000  # that q(U) settles on
+FEWEST_PAIRS, MOST_PAIRS = 4, 1_000_000  # of nodes of a row; of all values of a view together
 ENTRIES = {"lengthscale": -0.5, "variances": 1.0}  # how parameters change with a weight
 
 
@@ -125,13 +126,18 @@ class LeavingOut:
         self.look()
         return self._settled(left_out(model, use), use.views)
 
+    def _some(self, o: Observations) -> Observations:
+        """The rows looked at; of wide views with fewer nodes of x."""
+        size = len(self.rows) * o.values.shape[1]
+        return o.rows(self.rows).with_few_nodes(max(FEWEST_PAIRS, MOST_PAIRS // size))
+
     def _settled(self, model: Model, views: Any) -> Found:
         """The model with q(U) of some views at its optimum."""
         whole, changed = model.whole(), list(model.views)
         q = marginals(whole.latent)
         parts: list[Outputs] = []
         for place, (view, o) in enumerate(zip(whole.views, self.outputs, strict=True)):
-            own = o.rows(self.rows) if isinstance(o, Observations) else o
+            own = self._some(o) if isinstance(o, Observations) else o
             parts.append(own)
             if place not in views or not isinstance(view, StochasticGP):
                 continue

@@ -2,7 +2,7 @@
 Adam. Memory holds a few blocks, whatever the number of rows.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -70,6 +70,9 @@ class State(NamedTuple):
     step: Int[Array, ""]
 
 
+Simpler = Callable[[tuple[StochasticGP, ...], Encoder], tuple[StochasticGP, ...]]
+
+
 class Stretch(NamedTuple):
     """A fit after some more steps, with the bounds that these estimate."""
 
@@ -85,8 +88,13 @@ def fit_stream(
     n_rows: int,
     how: Streaming,
     seed: int = 0,
+    simpler: Simpler = lambda views, encoder: views,
 ) -> Iterator[Stretch]:
-    """Fit mappings and encoder; give them after every block."""
+    """Fit mappings and encoder; give them after every block.
+
+    ``simpler`` may leave out what the mappings do not need when half of the steps are done, so that
+    encoder and mappings follow in the other half.
+    """
     n_steps = max(1, int(np.ceil(how.passes * n_rows / how.rows)))
     size = min(how.rows, n_rows)
     rules = _rules(how, n_steps)
@@ -102,7 +110,11 @@ def fit_stream(
         chosen = order[: count * size].reshape(count, size)
         parts = tuple(_part(Y, v.likelihood) for Y, v in zip(tables, views, strict=True))
         rows = jnp.asarray(chosen)
+        before = int(state.step)
         state, values = _steps(state, parts, encoder.look(tables), rows, n_rows, n_steps, how)
+        now = int(state.step)
+        if before < n_steps // 2 <= now:
+            state = state._replace(views=simpler(state.views, state.encoder))
         yield Stretch(state.views, state.encoder, np.asarray(values))
 
 

@@ -6,8 +6,9 @@ from .binomial import Binomial
 from .categorical import Categorical
 from .censored import Censored
 from .gaussian import GaussianNoise
-from .guess import Guess, gaussian_doubts, guess_kind
+from .guess import Guess, gaussian_doubts, guess_columns, guess_kind
 from .hurdle import Hurdle
+from .mixed import Mixed
 from .negative_binomial import NegativeBinomial
 from .ordinal import Ordinal
 from .poisson import Poisson
@@ -31,12 +32,14 @@ __all__ = [
     "Guess",
     "Hurdle",
     "Likelihood",
+    "Mixed",
     "NegativeBinomial",
     "Ordinal",
     "Poisson",
     "Start",
     "StudentT",
     "gaussian_doubts",
+    "guess_columns",
     "guess_kind",
     "kind_of",
     "likelihood_from",

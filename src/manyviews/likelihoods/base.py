@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, PRNGKeyArray
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from ..errors import OptionError
 from ..parameters import Parameter
@@ -58,6 +58,14 @@ class Likelihood(eqx.Module):
     def used(self, n_columns: int) -> Bool[np.ndarray, "D C"]:
         """Which functions columns depend on: all, unless columns differ in their levels."""
         return np.ones((n_columns, self.n_functions), bool)
+
+    def groups(self, n_columns: int) -> Int[np.ndarray, " D"]:
+        """Which columns are of one kind: all, unless kinds are mixed."""
+        return np.zeros(n_columns, int)
+
+    def scalable(self, n_columns: int) -> Bool[np.ndarray, " D"]:
+        """Which columns may be centred and scaled before the fit."""
+        return np.zeros(n_columns, bool)
 
     def noise_variance(self) -> Float[Array, ""]:
         """Variance of additive noise; NaN for kinds that have none."""

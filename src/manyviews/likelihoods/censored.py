@@ -87,10 +87,17 @@ class Censored(Likelihood):
 
     def check_events(
         self, Y: Float[np.ndarray, "N D"], events: Float[np.ndarray, "N _"], view: str,
-        columns: Names = None, rows: Names = None,
+        columns: Names = None, rows: Names = None, new: bool = False,
     ) -> None:  # fmt: skip
-        """Refuse events that are neither 0 nor 1, and times without one."""
+        """Refuse events that are neither 0 nor 1, and times without one; in training events of no
+        known time, too, which may be asked for of new rows.
+        """
         events = np.broadcast_to(events, Y.shape)
+        if not new:
+            refuse(
+                np.isnan(Y) & (events == 1.0), Y, view, columns, rows,
+                "needs the time of every event", "set the event to NaN where it is not known",
+            )  # fmt: skip
         wrong = ~np.isnan(Y) & ~np.isin(events, (0.0, 1.0))
         refuse(
             wrong, events, view, columns, rows, "needs an event (1) or none (0) of every time",

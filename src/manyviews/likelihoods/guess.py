@@ -1,6 +1,6 @@
 """What a table seems to hold, and why."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -11,6 +11,8 @@ FEW_LEVELS = 10  # different whole numbers that may be levels
 OVERDISPERSED = 1.2  # median ratio of variance to mean from which counts are not Poisson
 HEAVY = 6.0  # excess kurtosis above that of many a skewed column
 MOSTLY_ZERO = 0.15  # share of exact zeros from which amounts are zero or positive
+OFTEN = 4  # times that levels beside other columns are seen, on average
+RARE = 0.8  # share of zeros from which a column of zeros and ones may count rare things
 MOST = 2000  # columns looked at
 
 
@@ -59,12 +61,73 @@ def guess_kind(Y: Float[np.ndarray, "N D"]) -> Guess:
     return _real_numbers(columns)
 
 
+def guess_columns(Y: Float[np.ndarray, "N D"]) -> list[tuple[Guess, list[int]]]:
+    """The same for tables whose columns are of several kinds: every kind with its columns.
+
+    Columns of few whole numbers beside others are yes or no, or levels, and those of many are
+    taken for real numbers; where they look like the counts of rare things beside those of common
+    ones, all are counts.
+    """
+    narrow = {d: kind for d in range(Y.shape[1]) if (kind := _narrow(seen_values(Y, d)))}
+    wide = [d for d in range(Y.shape[1]) if d not in narrow]
+    told = [d for d in wide if len(np.unique(seen_values(Y, d))) > 1]
+    if not narrow or not told or _are_counts(Y, list(narrow), told):
+        return [(guess_kind(Y), list(range(Y.shape[1])))]
+    found = [(_real_numbers([seen_values(Y, d) for d in told]), wide)]
+    whole = sum(bool((seen_values(Y, d) == np.round(seen_values(Y, d))).all()) for d in told)
+    if whole:
+        real = replace(
+            found[0][0], reason=f"{found[0][0].reason}; {whole} of {len(told)} whole ones of many "
+            "values", advice="name the kind of those that are counts",
+        )  # fmt: skip
+        found = [(real, wide)]
+    if found[0][0].kind == "gaussian":  # columns of all sizes stand side by side
+        found = [(replace(found[0][0], kind="gaussian_per_column"), wide)]
+    for kind in ("bernoulli", "ordinal"):
+        own = [d for d, each in narrow.items() if each == kind]
+        if own:
+            found.append((guess_kind(Y[:, own]), own))
+    return found
+
+
 def gaussian_doubts(Y: Float[np.ndarray, "N D"]) -> str:
     """Why a view that is told to be Gaussian may not be; empty if nothing speaks against it."""
     found = guess_kind(Y)
     if found.kind in {"bernoulli", "ordinal", "poisson", "negative_binomial"}:
         return f"{found.reason}: likelihood={found.kind!r} may describe it better"
     return ""
+
+
+def _narrow(values: Float[np.ndarray, " n"]) -> str:
+    """The kind of a column of few whole numbers, each seen several times; empty for others."""
+    levels = np.unique(values)
+    if not 2 <= len(levels) <= min(FEW_LEVELS, len(values) // OFTEN):
+        return ""
+    if (levels != np.round(levels)).any() or levels[-1] - levels[0] >= 2 * FEW_LEVELS:
+        return ""
+    return "bernoulli" if levels.tolist() == [0.0, 1.0] else "ordinal"
+
+
+def _are_counts(Y: Float[np.ndarray, "N D"], narrow: list[int], wide: list[int]) -> bool:
+    """Whether few and many whole numbers are counts of rare and of common things alike."""
+    for d in wide:
+        values = seen_values(Y, d)
+        if values.min() < 0 or (values != np.round(values)).any():
+            return False
+    return bool(np.mean([_may_count(seen_values(Y, d)) for d in narrow]) > 0.5)
+
+
+def _may_count(values: Float[np.ndarray, " n"]) -> bool:
+    """Zeros, and most of them; or from zero to several, which are rare.
+
+    A Poisson column that never reaches two in dozens of rows is nearly all zeros.
+    """
+    levels, counts = np.unique(values, return_counts=True)
+    if levels[0] != 0.0:
+        return False
+    if len(levels) == 2:
+        return bool(counts[0] > RARE * len(values))
+    return bool(counts[0] > counts[1:].sum() or (len(levels) > 3 and counts[-1] < counts.max() / 2))
 
 
 def _whole_numbers(columns: list[np.ndarray], sizes: list[int]) -> Guess:

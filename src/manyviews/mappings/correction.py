@@ -13,7 +13,8 @@ class Correction(eqx.Module):
     quantiles and draws all come from f, they are all of one corrected distribution.
     """
 
-    share: Float[Array, ""]
+    share: Float[Array, "..."]
+    """One for all columns, or D x 1."""
     shift: Float[Array, "N D C"]
     spread: Float[Array, "N D C"]
 

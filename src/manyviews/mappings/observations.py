@@ -56,6 +56,14 @@ class Observations(eqx.Module):
             spread=self.spread,
         )
 
+    def with_few_nodes(self, n_pairs: int) -> "Observations":
+        """The same rows with some of their nodes and the mirror images of these."""
+        if self.nodes is None:
+            return self
+        half = self.nodes.shape[1] // 2
+        few = np.arange(min(n_pairs, half))
+        return self.with_nodes(self.nodes[:, np.concatenate([few, half + few])])
+
     def with_nodes(self, nodes: Float[Array, "N K Q"]) -> "Observations":
         """The same rows with x tried elsewhere: with fresh draws, an unbiased estimate."""
         if self.nodes is None:

@@ -137,8 +137,12 @@ class StochasticGP(Mapping):
         offset = self.offset.value
         levels = jnp.broadcast_to(levels, (offset.shape[0], levels.shape[1]))
         there = ~jnp.isnan(levels)
-        y = jnp.where(there, levels, levels[:, :1]).T  # every column has a first
-        found = self.likelihood.log_density(y, jnp.broadcast_to(offset, (len(y), *offset.shape)))
+        other = jnp.nan_to_num(levels[:, :1], nan=1.0)  # of a column without levels any value
+        y, f = (
+            jnp.where(there, levels, other).T,
+            jnp.broadcast_to(offset, (levels.shape[1], *offset.shape)),
+        )
+        found = self.likelihood.log_density(y, f, self.likelihood.typical_given(len(offset)))
         return 0.5 * jnp.sum(jnp.where(there.T, found, 0.0))
 
     def data_term(

@@ -39,6 +39,8 @@ class Assessment:
     low, high, density : ndarray of shape (n_samples, n_columns), optional
         Of views that are not Gaussian: the ends of 90 % intervals (none of levels without an
         order), and the log density, or log probability, of every value.
+    deviance : float, optional
+        Of these views, the share of deviance that the predictions explain.
     """
 
     view: str
@@ -52,12 +54,14 @@ class Assessment:
     low: Float[np.ndarray, "N D"] | None = None
     high: Float[np.ndarray, "N D"] | None = None
     density: Float[np.ndarray, "N D"] | None = None
+    deviance: float | None = None
 
     def covered(self) -> float:
-        """Share of the true values inside 90 % intervals."""
+        """Share of the true values inside 90 % intervals; NaN for levels without an order."""
         if self.low is None or self.high is None:
-            return coverage(self.truth, self.mean, self.std, LEVEL)
-        known = ~np.isnan(self.truth)
+            gaussian = self.density is None
+            return coverage(self.truth, self.mean, self.std, LEVEL) if gaussian else float("nan")
+        known = ~np.isnan(self.truth) & ~np.isnan(self.low)
         return float(np.mean(((self.low <= self.truth) & (self.truth <= self.high))[known]))
 
     def densities(self) -> Float[np.ndarray, "N D"]:
@@ -103,6 +107,7 @@ class Assessment:
             "error, ridge": self.error(self.linear),
             "variance explained": self.explained(self.mean),
             "variance explained, ridge": self.explained(self.linear),
+            **({} if self.deviance is None else {"deviance explained": self.deviance}),
             "coverage of 90 % intervals": self.covered(),
             "log density per value": float(np.nanmean(self.densities())),
         }
@@ -166,9 +171,13 @@ def _beside(model: Any) -> dict[str, list[Any]]:
 def _own_terms(
     model: Any, known: Mapping[str, Any], name: str, truth: pd.DataFrame, stamps: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Intervals that are quantiles, and densities of values as they are."""
-    density = model.predict_log_density({**known, name: truth}, name, **stamps)
-    found = {"density": np.asarray(density)}
+    """Intervals that are quantiles, densities of values as they are, and their deviance."""
+    rows = {**known, name: truth}
+    density = model.predict_log_density(rows, name, **stamps)
+    found = {
+        "density": np.asarray(density),
+        "deviance": model.deviance_explained(rows, name, **stamps),
+    }
     if not isinstance(model.likelihoods_[name], Categorical):
         tails = (0.5 - LEVEL / 2, 0.5 + LEVEL / 2)
         found["low"], found["high"] = model.predict_quantiles(known, name, tails, **stamps)

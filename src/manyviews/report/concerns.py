@@ -128,7 +128,15 @@ def _of_predictions(a: Assessment) -> list[Concern]:
     row = a.summary()
     found = []
     explained, linear = row["variance explained"], row["variance explained, ridge"]
-    if explained < 0:
+    if a.deviance is not None and a.deviance < 0:
+        found.append(
+            Concern(
+                f"{a.view}: predictions are worse than constants (deviance explained: "
+                f"{a.deviance:.2f}).",
+                "Do not predict this view with this model.",
+            )
+        )
+    elif a.deviance is None and explained < 0:
         found.append(
             Concern(
                 f"{a.view}: predictions are worse than the mean of the samples held out "

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..fitted.findings import structure
 from ..fitted.sentences import count_of, share
 from ..fitted.stability import Stability
@@ -33,10 +35,14 @@ def _prediction(a: Assessment) -> str:
     if not abs(explained - linear) > 0.005:
         verdict = "about as well as"
     of = "its variance" if a.truth.shape[1] == 1 else "the variance of a typical column"
+    told = f"{share(explained)} of {of}, {verdict} ridge regression ({share(linear)})"
+    if a.deviance is not None:
+        told = f"{share(max(a.deviance, 0.0))} of its deviance, and {told}"
+    covered = row["coverage of 90 % intervals"]
+    hold = f"; the 90 % intervals hold {share(covered)} of the true values"
     return (
         f"On {len(a.truth)} samples held out, {a.view} predicted from {a.given}: "
-        f"{share(explained)} of {of}, {verdict} ridge regression ({share(linear)}); "
-        f"the 90 % intervals hold {share(row['coverage of 90 % intervals'])} of the true values."
+        f"{told}{'' if np.isnan(covered) else hold}."
     )
 
 

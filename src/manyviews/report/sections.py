@@ -8,7 +8,8 @@ import pandas as pd
 
 from ..checking import Check
 from ..escaping import in_html, in_picture
-from ..fitted.sentences import count_of
+from ..fitted.explain import measure
+from ..fitted.sentences import capital, count_of
 from ..plot import (
     association_map,
     bound_trace,
@@ -105,7 +106,10 @@ def relevance_section(subject: Subject) -> str:
     wide = max(5.2, 2.2 + 0.46 * subject.latent.shape[1])
     letters = 0.05 * longest if longest > 6 else 0.0  # of names that are turned
     size = (min(wide, 11.0), 1.9 + 0.36 * len(subject.names) + letters)
-    explained = subject.explained().rename(columns=names)
+    explained, what = (
+        subject.explained().rename(columns=names),
+        f"{measure(subject.model)} explained",
+    )
     weights = subject.relevance.rename(columns=names)
     maps = [
         drawing(
@@ -114,8 +118,8 @@ def relevance_section(subject: Subject) -> str:
             size,
         ),
         drawing(
-            lambda figure: relevance_map(explained, figure.subplots(), "variance explained"),
-            "Variance explained: what is lost of a view when a dimension is not known, and the "
+            lambda figure: relevance_map(explained, figure.subplots(), what),
+            f"{capital(what)}: what is lost of a view when a dimension is not known, and the "
             "total of all dimensions",
             size,
         ),
@@ -126,21 +130,21 @@ def relevance_section(subject: Subject) -> str:
         "The same in numbers",
         "<h3>Relevance</h3>",
         table(weights, dict.fromkeys(map(str, weights), ".3f")),
-        "<h3>Variance explained (lost without the dimension)</h3>",
+        f"<h3>{capital(what)} (lost without the dimension)</h3>",
         table(explained, dict.fromkeys(map(str, explained), ".3f")),
-        "<h3>Variance explained (by the dimension alone)</h3>",
+        f"<h3>{capital(what)} (by the dimension alone)</h3>",
         table(alone, dict.fromkeys(map(str, alone), ".3f")),
     )
     return section("Who uses what", f"<div class='row'>{''.join(maps)}</div>", shares, tables)
 
 
 def _shares(subject: Subject) -> str:
-    """How each view's variance divides between what is shared and what is its own."""
+    """How each view's variance (or deviance) divides between what is shared and its own."""
     found = subject.model.variance_divided()
     kept = found[[c for c in found if (found[c] != 0).any() or c == "total"]]
     words = (
-        "Shares of each view's variance by who uses the dimensions. They add up: what dimensions "
-        "explain only together is divided equally between them."
+        f"Shares of each view's {measure(subject.model)} by who uses the dimensions. They add up: "
+        "what dimensions explain only together is divided equally between them."
     )
     numbers = table(kept, dict.fromkeys(map(str, kept), ".0%"))
     return f"<h3>Shared and private</h3><p class='lead'>{words}</p>{numbers}"
@@ -334,17 +338,23 @@ def prediction_section(
         "standard deviations (of the view, or of its columns if the model scales them); the mean "
         "of the training data and ridge regression from the same inputs are the rivals to beat. "
         "Variance explained is the median over columns of R², which compares with the mean of the "
-        "samples held out: zero is no better than it."
+        "samples held out: zero is no better than it. Deviance explained, of views that are not "
+        "Gaussian, compares log densities with those of the best constants."
     )
     row = f"<div class='row'>{''.join(pictures)}</div>"
     examples = "".join(_examples(subject, a, shapes) for a in shown)
     columns = [str(c) for c in numbers]
     measures = pd.DataFrame(
-        {a.view: [format(a.summary()[c], formats[c]) for c in columns] for a in assessments},
+        {a.view: [_told_as(a.summary().get(c), formats[c]) for c in columns] for a in assessments},
         index=columns,
     )
     shown_numbers = table(measures) if len(numbers) <= MOST_VIEWS else table(numbers, formats)
     return section("Prediction of data held out", shown_numbers, row, examples, lead=lead)
+
+
+def _told_as(value: float | None, form: str) -> str:
+    """A measure, or nothing where a view has none of the kind."""
+    return "" if value is None or np.isnan(value) else format(value, form)
 
 
 def _format(column: str) -> str:

@@ -11,7 +11,8 @@ from jaxtyping import Float
 from ..errors import OptionError
 from ..escaping import in_html
 from ..fitted.associations import aligned_metadata
-from ..fitted.sentences import listing, share
+from ..fitted.explain import measure
+from ..fitted.sentences import capital, listing, share
 from ..plot import latent_map, relevance_map
 from ..plot.subject import Subject
 from ..storage import write_text
@@ -84,7 +85,7 @@ def _figures(subjects: Mapping[str, Subject]) -> pd.DataFrame:
         if len(subject.names) > 1:
             row["shared by all views"] = str(len(subject.shared()))
         for view in subject.names[:MOST_VIEWS]:
-            row[f"variance explained, {view}"] = f"{totals[view]:.1%}"
+            row[f"{measure(model, view)} explained, {view}"] = f"{totals[view]:.1%}"
         if hasattr(model, "lower_bound_"):
             row["lower bound (log evidence)"] = f"{model.lower_bound_:.1f}"
         if info is not None:
@@ -148,10 +149,11 @@ def linear_r2(
 
 def _explained(subject: Subject) -> str:
     explained = subject.explained().rename(columns=dict(enumerate(subject.labels)))
+    what = f"{measure(subject.model)} explained"
     wide = min(max(5.2, 2.2 + 0.46 * explained.shape[1]), 11.0)
     return drawing(
-        lambda figure: relevance_map(explained, figure.subplots(), "variance explained"),
-        "Variance explained: what is lost of a view when a dimension is not known, and the total",
+        lambda figure: relevance_map(explained, figure.subplots(), what),
+        f"{capital(what)}: what is lost of a view when a dimension is not known, and the total",
         (wide, 1.9 + 0.36 * len(explained)),
     )
 

@@ -316,7 +316,10 @@ class ViewsModel(FittedModel):
     def predict_proba(
         self, views: Any, target: str, *, times: Any = None, sequences: Any = None, **how: Any
     ) -> dict[Any, pd.DataFrame]:
-        """Predict probabilities of the levels of a view: a table (samples x levels) by column."""
+        """Predict probabilities of the levels of a view: a table (samples x levels) by column.
+
+        In a view of mixed kinds, of the columns that have levels.
+        """
         new = self._new(views, times, sequences)
         (place,) = self._places(target)
         q, _ = self._asked(new, [place], how)
@@ -326,6 +329,7 @@ class ViewsModel(FittedModel):
             name: pd.DataFrame(found[:, d, known], index=new.found.samples, columns=own[known])
             for d, (name, own) in enumerate(zip(self.columns_[place], levels, strict=True))
             for known in [~np.isnan(own)]
+            if known.any()
         }
 
     def predict_modes(

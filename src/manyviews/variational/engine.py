@@ -270,13 +270,23 @@ class VariationalEngine(Engine):
         if levels is None:
             return mean, variance
         chances = np.where(np.isnan(levels), 0.0, self.probabilities(view, q))
-        return levels[np.arange(len(levels)), np.argmax(chances, axis=2)], variance
+        probable = levels[np.arange(len(levels)), np.argmax(chances, axis=2)]
+        return np.where(np.isnan(levels).all(axis=1), mean, probable), variance
 
     def explained(self, view: int, q: Positions) -> float:
         posterior = self._posterior(view, q)
         if not isinstance(posterior, StochasticPosterior):
             return super().explained(view, q)
         return share_of_deviance(posterior, self.seen(view, q), self.data[view])
+
+    def deviance_explained(
+        self, view: int, q: Positions, table: Float[np.ndarray, "N E"]
+    ) -> float | None:
+        """The same of any rows; None if the view is Gaussian, or q is a mixture."""
+        posterior = self._posterior(view, q)
+        if not isinstance(posterior, StochasticPosterior) or several(q):
+            return None
+        return share_of_deviance(posterior, self.seen(view, q), table)
 
     def widened(
         self, view: int, variance: Float[np.ndarray, "N D"], how: Mapping[str, Any]

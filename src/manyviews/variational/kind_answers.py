@@ -78,7 +78,7 @@ def share_of_deviance(
         left, constant = _deviances(
             posterior, q, jnp.asarray(np.where(seen, Y, other)), jnp.asarray(seen, float), known
         )
-    return 1.0 - float(left) / float(constant)
+    return 1.0 - float(left) / float(constant) if constant > 0.0 else float("nan")
 
 
 @eqx.filter_jit

@@ -61,6 +61,9 @@ class Solution(NamedTuple):
     """All that was searched for: where the next penalty may start."""
     density: Float[Array, "N D"]
     """Log density of every value, its own row or group left out."""
+    mean: Float[Array, "N D C"]
+    spread: Float[Array, "N D C"]
+    """Moments of its functions then."""
 
 
 class _Columns(NamedTuple):
@@ -187,7 +190,7 @@ def solve(
     mean = problem.offset + jnp.einsum("nr,drc->ndc", table, B) + jnp.swapaxes(away, 0, 1)
     spread = problem.spread + jnp.swapaxes(wide, 0, 1)
     found = predictive_log_density(fitted, problem.values, mean[None], spread[None], problem.given)
-    return Solution(B, covariance, fitted, x, found)
+    return Solution(B, covariance, fitted, x, found, mean, spread)
 
 
 def _left_out(

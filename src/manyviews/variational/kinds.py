@@ -14,16 +14,15 @@ from ..likelihoods import (
     Binomial,
     Censored,
     Likelihood,
+    Mixed,
     NegativeBinomial,
     Poisson,
     gaussian_doubts,
-    guess_kind,
     kind_of,
     likelihood_from,
 )
 from ..likelihoods.checks import refuse
-
-GAUSSIAN = "gaussian"
+from .column_kinds import GAUSSIAN, guessed_kind, kind_of_columns
 
 
 class Kinds(NamedTuple):
@@ -36,19 +35,21 @@ class Kinds(NamedTuple):
     words: dict[str, str]
 
 
-def choose_kinds(found: Aligned, asked: Sequence[str | Likelihood | None]) -> Kinds:
+def choose_kinds(found: Aligned, asked: Sequence[Any]) -> Kinds:
     """Decide on a likelihood for every view, and refuse data that are not of its kind.
 
-    ``"auto"`` looks at the table. A view that does not look Gaussian raises a warning if it is told
-    to be; if nothing is said about it (None) the doubts are among the words.
+    ``"auto"`` looks at the table; a dict says what its columns are. A view that does not look
+    Gaussian raises a warning if it is told to be; if nothing is said about it (None) the doubts are
+    among the words.
     """
     likelihoods, words = [], {}
     for name, table, columns, kind in zip(
         found.names, found.tables, found.columns, asked, strict=True
     ):
-        if isinstance(kind, str) and kind == "auto":
-            guess = guess_kind(table)
-            kind, words[name] = guess.kind, str(guess)
+        if isinstance(kind, dict):
+            kind, words[name] = kind_of_columns(kind, table, name, columns)
+        elif isinstance(kind, str) and kind == "auto":
+            kind, words[name] = guessed_kind(table, columns)
         elif kind is None or (isinstance(kind, str) and kind == GAUSSIAN):
             told, kind = kind is not None, GAUSSIAN
             doubts = gaussian_doubts(table)
@@ -102,6 +103,8 @@ def picked(found: Aligned, names: Sequence[str]) -> Aligned:
 
 def relative(kind: Likelihood | None, table: Float[np.ndarray, "N E"]) -> Likelihood | None:
     """A likelihood of counts with the typical exposure of these data."""
+    if isinstance(kind, Mixed):
+        return kind.relative_to(table)
     if not isinstance(kind, Poisson | NegativeBinomial):
         return kind
     if kind.beside is None:
@@ -143,7 +146,7 @@ def _check_beside(
     if isinstance(kind, Binomial):
         kind.check_trials(table, beside, name, columns, rows)
     elif isinstance(kind, Censored):
-        kind.check_events(table, beside, name, columns, rows)
+        kind.check_events(table, beside, name, columns, rows, new=not required)
     else:
         unknown = ~np.isnan(table) & np.isnan(beside)
         refuse(

@@ -21,7 +21,7 @@ from ..inference.initial_dynamics import TimeKernel
 from ..inference.search import Search
 from ..io import register_record
 from ..kernels import Kernel
-from ..likelihoods import Likelihood
+from ..likelihoods import Likelihood, Mixed
 from ..options import ARRAY, BOOLEAN, BY_VIEW, NONE, instance_of, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names, by_view
@@ -86,7 +86,8 @@ class MRD(ViewsModel):
         ``"categorical"``, ``"poisson"`` and ``"negative_binomial"`` (counts), ``"hurdle"`` (zero or
         positive), ``"censored"``, ``"censored_lognormal"``, or an object of
         `manyviews.likelihoods` such as ``Binomial(trials="coverage")``, whose table of trials
-        comes among the views.
+        comes among the views. A view whose columns are of several kinds takes a dict of its own,
+        by column or of lists: ``{"sex": "bernoulli", "ordinal": ["grade", "stage"]}``.
         ``"auto"`` decides by the data, and ``fit_info_.kinds`` says what it chose and why. Views
         that are not Gaussian are not scaled; their predictions are rates, probabilities or
         expected levels.
@@ -177,7 +178,7 @@ class MRD(ViewsModel):
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         split_columns: bool = False,
-        likelihood: str | Likelihood | dict[str, str | Likelihood] | None = None,
+        likelihood: str | Likelihood | dict[str, Any] | None = None,
         evidence_power: float | str | dict[str, float | str] = 1.0,
         residual_link: bool = True,
         missing: str = "auto",
@@ -337,7 +338,13 @@ class MRD(ViewsModel):
 
     def _scaling_choices(self) -> list[Any]:
         choices = zip(self.view_names_, super()._scaling_choices(), strict=True)
-        return [how if self.likelihoods_[name] is None else "as is" for name, how in choices]
+        return [self._scaling_of(name, how) for name, how in choices]
+
+    def _scaling_of(self, view: str, how: str) -> str | list[str]:
+        kind = self.likelihoods_[view]
+        if not isinstance(kind, Mixed):
+            return how if kind is None else "as is"
+        return [how if real else "as is" for real in kind.scalable(kind.n_columns)]
 
     def log_predictive_density(
         self, views: Any, n_samples: int = 500, *, random_state: int = 0
@@ -364,18 +371,44 @@ class MRD(ViewsModel):
         missing. What is known of the target takes no part in the prediction. The mean over values
         that were held out compares models.
         """
-        new = self._new(views, times, sequences)
-        (place,) = self._places(target)
+        new, place, q, adjust = self._blind(views, target, times, sequences, how)
         scaling, table = self.scalings_[place], new.scaled[place]
-        hidden = [Y if k != place else np.full_like(Y, np.nan) for k, Y in enumerate(new.scaled)]
-        asked = NewSamples(new.found, hidden, new.when)
-        q, (adjust,) = self._asked(asked, [place], how)
         found = self.engine_.value_densities(place, q, table)
         if found is None:
             values = scaling.undo(table[:, : len(scaling.scale)])
             mean, std = self._moments(place, q, True, False, adjust)
             found = norm.logpdf(values, mean, std)
+        else:
+            found = found - np.log(scaling.scale)
         return self._like(new.found, target, found)
+
+    def deviance_explained(
+        self, views: Any, target: str, *, times: Any = None, sequences: Any = None, **how: Any
+    ) -> float:
+        """Share of the deviance of a view of new samples that the other views explain.
+
+        1 - Σ d(y, f) / Σ d(y, constant), f with the predicted rate, probability or mean, and the
+        best constant of every column; of Gaussian views R², in the model's scale.
+        """
+        new, place, q, adjust = self._blind(views, target, times, sequences, how)
+        found = self.engine_.deviance_explained(place, q, new.scaled[place])
+        if found is not None:
+            return found
+        mean = self._moments(place, q, False, False, adjust)
+        scaling = self.scalings_[place]
+        truth, predicted = new.scaled[place][:, : len(scaling.scale)], scaling.apply(mean)
+        spread = np.nansum((truth - np.nanmean(truth, axis=0)) ** 2)
+        return float(1.0 - np.nansum((truth - predicted) ** 2) / spread)
+
+    def _blind(
+        self, views: Any, target: str, times: Any, sequences: Any, how: dict[str, Any]
+    ) -> tuple[NewSamples, int, Positions, Adjustment | None]:
+        """New samples, and where they are if one view is not known."""
+        new = self._new(views, times, sequences)
+        (place,) = self._places(target)
+        hidden = [Y if k != place else np.full_like(Y, np.nan) for k, Y in enumerate(new.scaled)]
+        q, (adjust,) = self._asked(NewSamples(new.found, hidden, new.when), [place], how)
+        return new, place, q, adjust
 
     def _inference(self) -> dict[str, Any]:
         return {

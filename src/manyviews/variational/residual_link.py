@@ -25,6 +25,7 @@ from .kind_link import KindLink
 from .link_blend import LinkBlend
 from .link_features import LinkFeatures
 from .link_regression import members_of
+from .mixed_link import MixedLink, link_to_kinds
 from .taught import Linked
 from .widths import Widths, memory, optimism
 from .without_rows import keeping_rows, some_views
@@ -128,6 +129,8 @@ def _limits(Y: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, np.ndarray]:
 
 # ---------------------------------------------------------------------- of a fitted model
 
+Link = ResidualLink | KindLink | MixedLink
+
 
 def adjusted(
     engine: VariationalEngine,
@@ -166,7 +169,7 @@ def linked(
         if not isinstance(posterior, StochasticPosterior):
             continue
         link = _link(engine, view, rows, wanted, how, groups)
-        if isinstance(link, KindLink):
+        if isinstance(link, KindLink | MixedLink):
             inputs = link_inputs(engine, rows, known_places(rows), q)
             found = link.correction(inputs)
             posteriors[view] = posterior.corrected(found, link.likelihood())
@@ -182,7 +185,7 @@ def _link(
     wanted: Sequence[int],
     how: Mapping[str, Any],
     groups: Int[np.ndarray, " T"] | None,
-) -> ResidualLink | KindLink | None:
+) -> Link | None:
     """The link for a question, learnt when it is first asked."""
     known = tuple(known_places(rows))
     if view in known or not known:
@@ -200,7 +203,7 @@ def learn_links(
     wanted: Sequence[int],
     how: Mapping[str, Any],
     groups: Int[np.ndarray, " T"] | None = None,
-) -> dict[int, ResidualLink | KindLink]:
+) -> dict[int, Link]:
     """One link for every wanted view, from training rows predicted by a model without them.
 
     Rows of one group are left out together. There is none where all rows that can tell are of one.
@@ -218,7 +221,7 @@ def learn_links(
         q = fold.infer(rows, None, wanted, **how)
         inputs.append(link_inputs(fold, rows, known, q))
         moments.append([_moments(fold, view, q) for view in wanted])
-    links: dict[int, ResidualLink | KindLink] = {}
+    links: dict[int, Link] = {}
     for place, view in enumerate(wanted):
         posterior, given = engine.posteriors[view], None
         Y = engine.data[view][order]
@@ -232,7 +235,7 @@ def learn_links(
         parts = np.concatenate(inputs)[there], Y[there]
         own = None if groups is None else groups[order[there]]
         if isinstance(posterior, StochasticPosterior):
-            links[view] = KindLink.fit(
+            links[view] = link_to_kinds(
                 *parts, None if given is None else given[there], mean[there], variance[there],
                 posterior.likelihood, own,
             )  # fmt: skip

@@ -1,7 +1,7 @@
 """From stored views to a fitted model: a sample starts it, and all rows pass by in blocks."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from ..errors import OptionError
 from ..inference.bound import Model
 from ..inference.diagnostics import FitInfo
 from ..inference.encoder import Encoder
-from ..inference.leaving_out import LeavingOut
+from ..inference.leaving_out import LeavingOut, uses
 from ..inference.search import TRIAL_STEPS
 from ..inference.stochastic import Batches, fit_batches
 from ..inference.streaming import Streaming, encoded, fit_stream, taught
@@ -33,6 +33,9 @@ FIRST_STEPS = 1000
 LAST = 0.1  # share of the steps whose bounds are averaged
 
 register_record(Encoder)
+
+
+Views = tuple[StochasticGP, ...]
 
 
 class Streamed(NamedTuple):
@@ -76,12 +79,22 @@ def fit_streamed(
     encoder = taught(encoder, scaled, first.latent.infer().marginals)
     how = Streaming(passes=float(options.plan.search.passes))
     bounds: list[np.ndarray] = [trace * len(stored) / len(scaled[0])]
-    blocks = ahead(prepared_blocks(stored, model, how, seed))
-    for now in fit_stream(views, encoder, blocks, len(stored), how, seed):
+    kinds = dict(zip(model.view_names_, likelihoods, strict=True))
+    blocks = ahead(prepared_blocks(stored, model, kinds, how, seed))
+
+    def simpler(views: Views, encoder: Encoder) -> Views:
+        """Without the dimensions that the sample, where the encoder puts it, does not need."""
+        now = Model(placed(encoder, scaled), views)
+        found = LeavingOut(outputs, Batches(0), seed)(now)
+        if len(list(uses(found))) == len(list(uses(now))):
+            return views  # q(U) knows more rows than those of the sample
+        return tuple(view for view in found.views if isinstance(view, StochasticGP))
+
+    for now in fit_stream(views, encoder, blocks, len(stored), how, seed, simpler):
         bounds.append(now.bounds)
         views, encoder = now.views, now.encoder
-    q = encoded(encoder, encoder.look(scaled))
-    latent = StandardNormal(q.mean, jnp.maximum(q.variance, 1e-10))
+    latent = placed(encoder, scaled)
+    q = latent.infer().marginals
     posteriors = tuple(condition(view, q, None) for view in views)
     engine = EncodedEngine(Model(latent, tuple(views)), posteriors, tuple(scaled), encoder)
     found = np.concatenate(bounds)
@@ -96,10 +109,19 @@ def fit_streamed(
     return Streamed(engine, info, bound)
 
 
+def placed(encoder: Encoder, tables: Sequence[Float[np.ndarray, "n _"]]) -> StandardNormal:
+    """Rows where an encoder puts them."""
+    q = encoded(encoder, encoder.look(tables))
+    return StandardNormal(q.mean, jnp.maximum(q.variance, 1e-10))
+
+
 def prepared_blocks(
-    stored: StoredViews, model: Any, how: Streaming, seed: int
+    stored: StoredViews, model: Any, kinds: Mapping[str, Likelihood], how: Streaming, seed: int
 ) -> Iterator[list[Float[np.ndarray, "n _"]]]:
-    """Blocks of rows as often as they are to be read, checked and scaled."""
+    """Blocks of rows as often as they are to be read, checked and scaled.
+
+    ``kinds`` are those of the sample that the fit starts from, and know its levels.
+    """
     rng, left = np.random.default_rng(seed), how.passes * len(stored)
     while left > 0:
         for first, tables in stored.shuffled(how.block, rng):
@@ -109,9 +131,8 @@ def prepared_blocks(
             numbers = list(range(first, first + len(tables[0])))
             found = Aligned(stored.names, tables, stored.columns, numbers, False)
             for name, table, columns in zip(stored.names, tables, stored.columns, strict=True):
-                kind = model.likelihoods_.get(name)
-                if kind is not None:
-                    kind.check_data(table, name, columns, numbers)
+                if name in kinds:  # and not a table beside a view
+                    kinds[name].check_data(table, name, columns, numbers)
             yield model._scaled(paired(found, model.likelihoods_))
 
 

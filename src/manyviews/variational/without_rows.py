@@ -77,10 +77,7 @@ def _settled(
         lambda o: (o.mask, o.patterns), outputs,
         (outputs.mask * kept[:, None], outputs.patterns * kept),
     )  # fmt: skip
-    if outputs.nodes is not None:
-        half = outputs.nodes.shape[1] // 2
-        few = np.r_[:FEW_NODES, half : half + FEW_NODES]
-        outputs = outputs.with_nodes(outputs.nodes[:, few])
+    outputs = outputs.with_few_nodes(FEW_NODES)
     if len(rows) > MOST_ROWS:
         some = np.sort(np.random.default_rng(0).choice(rows, MOST_ROWS, replace=False))
         outputs, q = outputs.rows(jnp.asarray(some)), q[jnp.asarray(some)]
