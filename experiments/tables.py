@@ -32,7 +32,7 @@ from .pieces import Piece, finished, place
 from .setting import DataFolderError, Setting
 from .table import Row, summarise
 from .tables_picture import draw
-from .tables_stacks import MEMBERS, Division, said_by, stacked, usual
+from .tables_stacks import MEMBERS, Division, said_by, stacked, suits, usual
 from .tables_tasks import FOLDS, TASKS, Problem, Task, load
 
 REFERENCES = ("mean", "ridge", "5-NN", "PLS")  # in the order of the published errors
@@ -175,7 +175,7 @@ def one_fold(
         return tables_peers.peer_fold(name, data, fold, number, question, repeat)
     if name.startswith(MEMBER):
         member, division = name.removeprefix(MEMBER), Division(data, fold, number, groups, repeat)
-        return said_by(member, data, question, division) if member in usual(division) else None
+        return said_by(member, data, question, division) if suits(member, division) else None
     known = methods(problem)
     if name not in known:
         return None

@@ -21,7 +21,22 @@ from manyviews.stacking.folds import group_codes
 from manyviews.stacking.members import answer, named_members, usual_members
 from manyviews.stacking.scores import Scores, training_scale
 
-MEMBERS = ("mrd", "gp", "forest", "gfa", "pcca", "ridge", "pls", "knn", "mean")  # slow ones first
+MEMBERS = (
+    "mrd",
+    "joint-gp",
+    "gp",
+    "forest",
+    "gfa",
+    "pcca",
+    "joint-ridge",
+    "joint-pls",
+    "joint-knn",
+    "ridge",
+    "pls",
+    "knn",
+    "mean",
+)  # that may be tried; slow ones first
+NOT_ALWAYS = ("forest", "pcca")
 Kept = Mapping[str, Any]
 
 
@@ -83,7 +98,12 @@ def stacked(
     return Scores.of(blend(asked), truth[division.out], scale).as_dict()
 
 
-def usual(data: Views, division: Division) -> tuple[str, ...]:
+def suits(name: str, division: Division) -> bool:
+    """Whether a member is for tables of this size."""
+    return name not in NOT_ALWAYS or name in usual(division)
+
+
+def usual(division: Division) -> tuple[str, ...]:
     """The members of a default stack, in its order."""
     return tuple(usual_members(division.train))
 
