@@ -38,7 +38,7 @@ def test_answers_are_averages_of_a_straight_and_a_curved_regression(rng):
     assert 0.05 < blend.trust < 0.95
     new = rng.uniform(-2.0, 2.0, size=(7, 2))
     z, z_new = ((x - inputs.mean(axis=0)) / inputs.std(axis=0) for x in (inputs, new))
-    line = Ridge(alpha=2 * straight[1].penalty).fit(z, y).predict(z_new)
+    line = Ridge(alpha=2 * straight[1].penalty).fit(z, y).predict(z_new).reshape(-1, 1)
 
     def kernel(a, b):
         gamma = curved[0].features.curves.gamma
