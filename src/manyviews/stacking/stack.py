@@ -37,11 +37,11 @@ class Stack(BaseEstimator):
         p(y_d | x) = Σ_m Σ_s w_ms N(y_d; μ(x), (s c_md σ_md(x))²),   μ(x) = Σ_m v_m μ_m(x),
 
     with s ∈ {½, 1, 2}. The shares v minimise the squared errors of held-out values (Breiman
-    1996), leaning by three rows on equal ones, and the weights w maximise their log density (Yao et
-    al. 2018), both on the simplex and by fits to the other folds; c_md calibrates a standard
-    deviation by errors of held-out values. A mixture of the members' own densities would be wider
-    where they disagree, and no better for it; several widths around one mean make tails as heavy as
-    they are.
+    1996), leaning by ten rows on how likely each member is alone, and the weights w maximise
+    their log density (Yao et al. 2018), both on the simplex and by fits to the other folds; c_md
+    calibrates a standard deviation by errors of held-out values. A mixture of the members' own
+    densities would be wider where they disagree, and no better for it; several widths around one
+    mean make tails as heavy as they are.
 
     Parameters
     ----------
