@@ -156,8 +156,9 @@ class _Widths:
             weights, _ = _weights(self.bounded[:, ~out], kind)
             with np.errstate(divide="ignore", invalid="ignore"):
                 logs = np.log(weights)[:, None, :]
-                for mixed, each in ((self.honest, log_p), (self.honest_bounded, bounded)):
-                    mixed[out] = np.logaddexp.reduce([p[out] for p in each] + logs, axis=0)
+                for mixed, densities in ((self.honest, log_p), (self.honest_bounded, bounded)):
+                    own = np.stack([density[out] for density in densities])
+                    mixed[out] = np.logaddexp.reduce(own + logs, axis=0)
 
 
 def _centre(
