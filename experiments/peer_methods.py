@@ -243,7 +243,7 @@ class Peer:
                 **{f"train_{k}": view for k, view in enumerate(problem.train)},
                 **{f"test_{k}": view for k, view in enumerate(problem.test)},
                 directions=np.array(list(problem.directions.values())),
-                n_components=N_COMPONENTS,
+                n_components=components(problem),
                 n_inducing=min(N_INDUCING, problem.n_train),
                 seed=problem.seed,
                 limit=limit,
@@ -267,6 +267,12 @@ class Peer:
                     )
                     for k, direction in enumerate(problem.directions)
                 }
+
+
+def components(problem: Problem) -> int:
+    """Ten, or as many as the tables have dimensions."""
+    n_columns = sum(view.shape[1] for view in problem.train)
+    return min(N_COMPONENTS, problem.n_train - 1, n_columns)
 
 
 PEERS = {

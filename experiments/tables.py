@@ -5,7 +5,9 @@
 Errors are root mean squares in standard deviations of the training columns, pooled over columns
 and five folds; densities are log densities per value in the same units, those of the stack of
 its mixture and all others Gaussian. PCCA is measured where it is a usual member of stacks. Every
-finished piece stands in a file of its own, so that a run goes on where it stopped.
+finished piece stands in a file of its own, so that a run goes on where it stopped; the pieces of a
+stack are its members (`tables_stacks`). Other libraries are measured where they are named
+(`tables_peers`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,16 +20,19 @@ from sklearn.cross_decomposition import PLSRegression
 from sklearn.linear_model import RidgeCV
 from sklearn.neighbors import KNeighborsRegressor
 
-from manyviews import MRD, Stack, Views
+from manyviews import MRD, Views
 from manyviews.linear import GroupFactorAnalysis, ProbabilisticCCA
 from manyviews.stacking import Comparison, Question, ViewRegressor, compare
+from manyviews.stacking.cells import Cells
 from manyviews.stacking.comparing import scored_fold
 from manyviews.stacking.members import usual_members
 
-from .pieces import Piece, finished
+from . import tables_peers
+from .pieces import Piece, finished, place
 from .setting import DataFolderError, Setting
 from .table import Row, summarise
 from .tables_picture import draw
+from .tables_stacks import MEMBERS, Division, said_by, stacked, suits, usual
 from .tables_tasks import FOLDS, TASKS, Problem, Task, load
 
 REFERENCES = ("mean", "ridge", "5-NN", "PLS")  # in the order of the published errors
@@ -39,7 +44,8 @@ FEW_SAMPLES = 600  # up to which programs take longer than fits: one process doe
 SIDE_BY_SIDE = 8  # larger tasks: processes that begin with different data do not compile the same
 RIVALS = ("ridge", "PLS", "5-NN", "GP regression", "random forest")
 ERROR, DENSITY = "| RMSE", "| log-density"
-LAST = "Stack"  # of the larger tasks
+STACK = "Stack"  # the last of the larger tasks
+MEMBER = "Stack: "  # and the name of a member: a piece of a stack
 
 
 def plain_regressions(problem: Problem) -> dict[str, Any]:
@@ -55,8 +61,7 @@ def plain_regressions(problem: Problem) -> dict[str, Any]:
 
 
 def methods(problem: Problem) -> dict[str, Any]:
-    """Unfitted methods by name."""
-    target = problem.task.target
+    """Unfitted methods by name, but for stacks and other libraries."""
     found = plain_regressions(problem) | {
         "GP regression": ViewRegressor("gp"),
         "random forest": ViewRegressor("forest"),
@@ -64,9 +69,8 @@ def methods(problem: Problem) -> dict[str, Any]:
         "GFA, column noise": GroupFactorAnalysis(noise="column", scaling="column"),
         "PCCA": ProbabilisticCCA(regularisation=0.3, scaling="column"),
         "MRD": MRD(signal_check="off"),
-        "Stack": Stack(targets=[target]),
     }
-    if problem.views[target].size > MOST_FOR_FORESTS:
+    if problem.views[problem.task.target].size > MOST_FOR_FORESTS:
         del found["random forest"]
     if "pcca" not in usual_members(Views(problem.views)):
         del found["PCCA"]
@@ -86,17 +90,21 @@ def run(setting: Setting) -> list[Row]:
     """
     sets = setting.sets or (QUICK["sets"] if setting.quick else ())
     chosen = setting.methods or (QUICK["methods"] if setting.quick else METHODS)
-    absent = [name for name in chosen if name not in METHODS]
+    known = (*METHODS, *tables_peers.METHODS)
+    absent = [name for name in chosen if name not in known]
     if absent:
-        raise DataFolderError(f"there is no method {absent[0]!r}: there are {list(METHODS)}")
+        raise DataFolderError(f"there is no method {absent[0]!r}: there are {list(known)}")
     tasks = chosen_tasks(sets)
     sizes = {task.label: n_samples(load(setting, task)) for task in tasks}
-    pieces = planned(tasks, chosen, 1 if setting.quick else setting.repeats, sizes)
+    folds = planned(tasks, chosen, 1 if setting.quick else setting.repeats, sizes)
+    pieces = [piece for each in folds for piece in parts(each)]
 
     def together(piece: Piece) -> Piece:
         return piece[:3] if sizes[piece[0]] <= FEW_SAMPLES else piece
 
     cells = finished(setting, one_fold, pieces, said, all_of_them=False, together=together)
+    whole = [each for each in folds if each[1] == STACK and all(p in cells for p in parts(each))]
+    cells |= finished(setting, stack_fold, whole, said, all_of_them=False)
     found = {task: comparisons(task, chosen, cells) for task in tasks}
     rows = [row for task, runs in found.items() if runs for row in task_rows(task, runs)]
     draw(rows, setting.results / "tables.png")
@@ -118,7 +126,7 @@ def planned(
     few = [task for task in reversed(by_size) if sizes[task.label] <= FEW_SAMPLES]
     many = [task for task in by_size if sizes[task.label] > FEW_SAMPLES]
     slow_first = list(reversed(chosen))
-    kinds = [[name for name in slow_first if (name == LAST) == last] for last in (False, True)]
+    kinds = [[name for name in slow_first if (name == STACK) == last] for last in (False, True)]
     found = []
     for repeat in range(repeats):
         found += [
@@ -160,14 +168,45 @@ def one_fold(
 ) -> dict[str, Any] | None:
     """The scores of one method in one fold; None where the method is not for this task."""
     problem = _problem(setting, label)
+    fold, groups = folds_of(problem, repeat)
+    data = Views(problem.views)
+    question = Question.of(tuple(problem.views), problem.task.target)
+    if name in tables_peers.METHODS:
+        return tables_peers.peer_fold(name, data, fold, number, question, repeat)
+    if name.startswith(MEMBER):
+        member, division = name.removeprefix(MEMBER), Division(data, fold, number, groups, repeat)
+        return said_by(member, data, question, division) if suits(member, division) else None
     known = methods(problem)
     if name not in known:
         return None
+    return scored_fold(name, known[name], number, data, fold, [question], groups, repeat)
+
+
+def parts(piece: Piece) -> list[Piece]:
+    """The pieces of a piece: of a stack, its members."""
+    label, name, *rest = piece
+    return [(label, MEMBER + each, *rest) for each in MEMBERS] if name == STACK else [piece]
+
+
+def stack_fold(setting: Setting, label: str, name: str, repeat: int, number: int) -> dict[str, Any]:
+    """The scores of a stack in one fold, its members being there."""
+    problem = _problem(setting, label)
     fold, groups = folds_of(problem, repeat)
-    question = Question.of(tuple(problem.views), problem.task.target)
-    return scored_fold(
-        name, known[name], number, Views(problem.views), fold, [question], groups, repeat
-    )
+    data, target = Views(problem.views), problem.task.target
+    division = Division(data, fold, number, groups, repeat)
+    members = {}
+    for member in usual(division):
+        kept = Cells.read(place(setting, one_fold, (label, MEMBER + member, repeat, number)))
+        assert kept is not None
+        members[member] = kept["answer"]
+    question = Question.of(tuple(problem.views), target)
+    seconds = sum(found["seconds"] for found in members.values())
+    scores = stacked(members, data, question, division)
+    failures = [f"{m}: {found['failure']}" for m, found in members.items() if found["failure"]]
+    return {
+        "method": name, "fold": number, "seconds": seconds, "failure": "", "notes": failures,
+        "scores": {target: {**scores, "seconds": seconds}},
+    }  # fmt: skip
 
 
 def said(cell: dict[str, Any] | None) -> str:
@@ -176,6 +215,8 @@ def said(cell: dict[str, Any] | None) -> str:
         return "not for so large a table"
     if cell["failure"]:
         return str(cell["failure"])[:80]
+    if "scores" not in cell:
+        return ""
     (scores,) = cell["scores"].values()
     error = np.sqrt(scores["squares"] / scores["values"])
     return f"error {error:.3f}, log density {scores['log_density'] / scores['values']:.3f}"
@@ -271,7 +312,8 @@ def task_rows(task: Task, runs: list[Comparison]) -> list[Row]:
 
 
 def overall(rows: list[Row]) -> list[Row]:
-    """Over all tasks: what every method has beside ridge, and beside the best rival of each task.
+    """Over all tasks: what every method has beside ridge, and beside the best rival of each task;
+    other libraries beside MRD, too.
 
     Ratios of errors and differences of densities, their means and the worst; and the share of
     tasks with a higher density.
@@ -280,7 +322,9 @@ def overall(rows: list[Row]) -> list[Row]:
     seconds = {(row.method, row.measure): row.seconds for row in rows}
     found = []
     for name in dict.fromkeys(row.method for row in rows):
-        for rivals, label in ((("ridge",), "ridge"), (RIVALS, "best-rival")):
+        beside = [(("ridge",), "ridge"), (RIVALS, "best-rival")]
+        beside += [(("MRD",), "MRD")] if name in tables_peers.METHODS else []
+        for rivals, label in beside:
             ratios, gains, took = [], [], []
             for task in (m for n, m in values if n == name and m.endswith(ERROR)):
                 density = task.removesuffix(ERROR) + DENSITY

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 from experiments.setting import DataFolderError
 from experiments.table import summarise
@@ -14,7 +15,12 @@ from experiments.tables import (
     overall,
     planned,
 )
+from experiments.tables_stacks import Division, said_by, stacked
 from experiments.tables_tasks import FOLDS, TASKS
+
+from manyviews import Stack, Views
+from manyviews.stacking import Question
+from manyviews.stacking.comparing import scored_fold
 
 SIZES = {
     task.label: FEW_SAMPLES + 1 + place if place < 12 else place for place, task in enumerate(TASKS)
@@ -87,6 +93,23 @@ def test_the_best_rival_is_that_of_each_task():
     assert found["density-above-best-rival"] == 0.5
     assert found["RMSE-ratio-to-ridge"] == pytest.approx((0.5 * 1.0 * 0.25) ** (1 / 3))
     assert found["density-gain-over-ridge"] == pytest.approx((0.5 + 0.0 + 3.0) / 3)
+
+
+def test_a_stack_of_kept_members_is_that_of_one_fit():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(48, 2))
+    data = Views({"a": x, "b": x @ rng.normal(size=(2, 3)) + 0.5 * rng.normal(size=(48, 3))})
+    groups, names, seed = np.arange(48) // 2, ["mean", "ridge", "knn"], 3
+    fold = np.arange(48) // 16
+    question = Question.of(("a", "b"), "b")
+    division = Division(data, fold, 1, groups, seed)
+    members = {name: said_by(name, data, question, division) for name in names}
+    found = stacked(members, data, question, division)
+    stack = Stack(names, targets="b")
+    whole = scored_fold("stack", stack, 1, data, fold, [question], groups, seed)["scores"]["b"]
+    assert found["squares"] == pytest.approx(whole["squares"], rel=1e-5)
+    assert found["log_density"] == pytest.approx(whole["log_density"], rel=1e-5)
+    assert found["inside"] == whole["inside"]
 
 
 def test_unknown_sets_are_refused():

@@ -143,6 +143,35 @@ def test_settings_are_chosen_on_rows_held_out(problem):
         np.testing.assert_allclose(found.held_out[out], wanted, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "tol"), [(Ridge(), 1e-8), (PartialLeastSquares(), 1e-3), (Neighbours(), 1e-8)]
+)
+def test_settings_of_components_are_those_chosen_for_turned_outputs(problem, recipe, tol):
+    """Fits to the outputs' principal components, each at its own setting, and turned back."""
+    X, Y, new, fold = problem
+    Y = Y - Y.mean(axis=0)
+    axes = np.linalg.svd(Y, full_matrices=False)[2].T
+    plain, turned = learn(recipe, X, Y, fold), learn(recipe, X, Y @ axes, fold)
+    both = learn(recipe, X, Y, fold, joint=True)
+    for found, one, other in (
+        (both.held_out, plain.held_out, turned.held_out),
+        *((both.regression.predict(x), plain.regression.predict(x), turned.regression.predict(x))
+          for x in (X, new)),
+    ):  # fmt: skip
+        np.testing.assert_allclose(found, 0.5 * (one + other @ axes.T), atol=tol)
+
+
+def test_components_that_differ_in_noise_are_predicted_better_together(rng):
+    X, fold = rng.standard_normal((60, 30)), np.arange(60) % 5
+    B = rng.standard_normal((30, 1)) @ rng.standard_normal((1, 8))
+    Y, new = X @ B + 3.0 * rng.standard_normal((60, 8)), rng.standard_normal((500, 30))
+    errors = []
+    for joint in (False, True):
+        said = learn(Ridge(), X, Y, fold, joint).regression.predict(new)
+        errors.append(np.sqrt(np.mean((said - new @ B) ** 2)))
+    assert errors[1] < 0.97 * errors[0]
+
+
 def test_missing_outputs(problem):
     X, Y, new, fold = problem
     Y = Y.copy()

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression, RidgeCV
@@ -14,6 +15,7 @@ from manyviews import MRD, BayesianGPLVM, Search, Stack, Views
 from manyviews.errors import DataError, MemberLeftOutWarning, OptionError
 from manyviews.linear import GroupFactorAnalysis, ProbabilisticCCA
 from manyviews.stacking import Asked, Mixture, Question, ViewRegressor
+from manyviews.stacking.blend import SCALES
 
 QUICK = ["mean", "ridge", "knn"]
 
@@ -81,19 +83,21 @@ def test_a_stack_is_hardly_worse_than_its_best_member(curved):
     assert (not curved) or stack.weights_.loc["b from a", "gp"] > 0.5
 
 
-def test_what_it_predicts_is_the_mixture_of_its_members():
+def test_what_it_predicts_is_one_mean_and_the_widths_of_its_members():
     views, new = tables(), tables(5, seed=1)
     stack = Stack(["ridge", "knn"], random_state=0, calibrate=False, weights="view").fit(views)
     mean, std = stack.predict({"a": new["a"]}, "b", return_std=True)
-    w = stack.weights_.loc["b from a"]
-    parts = {
-        name: ViewRegressor(name).fit(views).predict({"a": new["a"]}, "b", return_std=True)
-        for name in w.index
-    }
+    v, w = stack.weights_.loc["b from a"], stack.blends_[1].weights[:, 0]
+    parts = [
+        ViewRegressor(name).fit(views).predict({"a": new["a"]}, "b", return_std=True)
+        for name in v.index
+    ]
     # folds of a regressor inside of a stack are its own, so the same fit is expected
-    np.testing.assert_allclose(mean, sum(w[n] * m for n, (m, _) in parts.items()))
-    second = sum(w[n] * (s**2 + m**2) for n, (m, s) in parts.items())
-    np.testing.assert_allclose(std, np.sqrt(second - mean**2))
+    np.testing.assert_allclose(mean, sum(v.iloc[k] * m for k, (m, _) in enumerate(parts)))
+    widths = [scale * s for scale in SCALES for _, s in parts]
+    np.testing.assert_allclose(std, np.sqrt(sum(a * s**2 for a, s in zip(w, widths, strict=True))))
+    density = sum(a * norm.pdf(new["b"], mean, s) for a, s in zip(w, widths, strict=True))
+    np.testing.assert_allclose(stack.log_density(new, "b"), np.log(density))
     mixture = stack.predict_mixture({"a": new["a"]}, "b")
     np.testing.assert_allclose(mixture.log_density(new["b"]), stack.log_density(new, "b"))
     low, high = stack.predict({"a": new["a"]}, "b", quantiles=[0.1, 0.9])
@@ -127,8 +131,8 @@ def test_columns_have_weights_of_their_own_where_that_helps():
     stack = Stack(members, targets="b", calibrate=False, random_state=0).fit(views)
     (blend,) = stack.blends_
     assert blend.by_column
-    assert blend.weights[0, 0] > 0.9
-    assert blend.weights[1, 1] > 0.9
+    assert blend.shares[0, 0] > 0.9
+    assert blend.shares[1, 1] > 0.9
     assert not Stack(members, targets="b", weights="view").fit(views).blends_[0].by_column
 
 
@@ -192,7 +196,13 @@ def test_seeds_of_one_model_and_fits_kept():
     assert list(stack.weights_.columns) == ["mrd-1", "mrd-2"]
     assert [len(fits) for fits in stack.ensemble_.models.values()] == [2, 2]
     mixture = stack.predict_mixture({"a": new["a"]}, "b")
-    assert mixture.means.shape == (4, 6, 3)
+    assert len(mixture.means) == 2 * np.sum(stack.blends_[0].weights.max(axis=1) > 0)
+    shares = stack.weights_.to_numpy().T[:, :, None]
+    fits = [
+        np.mean([fit.predict({"a": new["a"]}, "b") for fit in models], axis=0)
+        for models in stack.ensemble_.models.values()
+    ]
+    np.testing.assert_allclose(mixture.mean, np.sum(shares * np.stack(fits), axis=0))
     draws = stack.predict({"a": new["a"]}, "b", n_samples=300, random_state=0)
     z = (draws.mean(axis=0) - mixture.mean) / mixture.std
     assert np.abs(z).max() < 0.35
@@ -213,7 +223,7 @@ def test_options_for_predict_travel_with_the_member():
 def test_a_saved_stack_predicts_the_same(tmp_path):
     views, new = tables(50), tables(5, seed=1)
     views["b"][3, 1] = np.nan
-    models = ["mean", "ridge", "pls", "knn", "gp", "forest", "gfa", ProbabilisticCCA(2),
+    models = ["mean", "ridge", "pls", "joint-knn", "joint-gp", "forest", "gfa", ProbabilisticCCA(2),
               RidgeCV([0.1, 1.0]), LinearRegression()]  # fmt: skip
     stack = Stack(models, targets="b", folds=3, random_state=0).fit(views)
     path = tmp_path / "stack.safetensors"
@@ -282,7 +292,7 @@ def test_processes_side_by_side_find_the_same(capsys):
     views = tables(40)
     one = Stack(QUICK, targets="b", random_state=0).fit(views)
     two = Stack(QUICK, targets="b", random_state=0, n_jobs=2, verbose=1).fit(views)
-    np.testing.assert_allclose(one.blends_[0].weights, two.blends_[0].weights, atol=1e-9)
+    np.testing.assert_allclose(one.weights_, two.weights_, atol=1e-9)
     assert "18/18" in capsys.readouterr().err
 
 

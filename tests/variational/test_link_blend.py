@@ -31,13 +31,14 @@ def parts(inputs, y, m, seen):
 
 
 def test_answers_are_averages_of_a_straight_and_a_curved_regression(rng):
-    given = bent(rng, 40, curve=0.15)
-    inputs, y = given[:2]
+    inputs, *tables = bent(rng, 40, curve=0.15)
+    given = inputs, *(table[:, :1] for table in tables)  # one column has one penalty
+    y = given[1]
     blend, (straight, curved) = LinkBlend.fit(*given), parts(*given)
     assert 0.05 < blend.trust < 0.95
     new = rng.uniform(-2.0, 2.0, size=(7, 2))
     z, z_new = ((x - inputs.mean(axis=0)) / inputs.std(axis=0) for x in (inputs, new))
-    line = Ridge(alpha=2 * straight[1].penalty).fit(z, y).predict(z_new)
+    line = Ridge(alpha=2 * straight[1].penalty).fit(z, y).predict(z_new).reshape(-1, 1)
 
     def kernel(a, b):
         gamma = curved[0].features.curves.gamma
@@ -59,6 +60,33 @@ def test_answers_are_averages_of_a_straight_and_a_curved_regression(rng):
 def test_curves_are_believed_where_they_are_sure(curve, low, high):
     found = [LinkBlend.fit(*bent(np.random.default_rng(s), 80, curve)).trust for s in range(8)]
     assert low <= np.mean(found) <= high
+
+
+def test_columns_and_components_have_penalties_and_errors_are_those_without_the_row(rng):
+    """One direction of the outputs follows the inputs closely, the others hardly."""
+    inputs = rng.normal(size=(60, 30))
+    signal = inputs @ rng.normal(size=(30, 1)) @ rng.normal(size=(1, 6))
+    y, seen = centred(signal + rng.normal(size=(60, 6))), np.ones((60, 6), bool)
+    m = centred(signal + 3.0 * rng.normal(size=(60, 6)))
+    regression = LinkRegression(LinkFeatures.candidates(inputs)[0], inputs)
+    found = regression.best(y, m, seen)
+    assert found.penalties[0] < found.penalties[1:].min()
+    target = y - found.share * m
+    errors = np.empty_like(y)
+    for row in range(60):
+        kept = np.arange(60) != row
+        one = Ridge(alpha=found.penalty).fit(regression.table[kept], target[kept])
+        turned = Ridge(alpha=np.minimum(found.penalties, 1e9))
+        turned.fit(regression.table[kept], target[kept] @ found.axes)
+        said = [model.predict(regression.table[[row]])[0] for model in (one, turned)]
+        errors[row] = target[row] - 0.5 * (said[0] + said[1] @ found.axes.T)
+    np.testing.assert_allclose(found.errors, errors, atol=1e-6)
+    whole = Ridge(alpha=found.penalty).fit(regression.table, target).coef_.T
+    turned = Ridge(alpha=np.minimum(found.penalties, 1e9)).fit(
+        regression.table, target @ found.axes
+    )
+    expected = 0.5 * (whole + turned.coef_.T @ found.axes.T)
+    np.testing.assert_allclose(regression.answer(found, y, m), expected, atol=1e-6)
 
 
 def test_few_rows_with_large_errors_do_not_decide(rng):

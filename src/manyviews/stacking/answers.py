@@ -11,7 +11,7 @@ from ..errors import DataError
 from .inputs import Inputs
 from .noise import Noise
 from .question import Question
-from .regressions import Foreign, Recipe, Regression, Separate, learn
+from .regressions import Averaged, Foreign, Recipe, Regression, Separate, Turned, learn
 from .regressions.neighbours import nearest
 
 LEAST_ROWS = 4
@@ -52,6 +52,7 @@ class Answer:
         recipe: Recipe,
         marks: bool = True,
         heteroscedastic: bool = True,
+        joint: bool = False,
     ) -> "Answer":
         """Fit the regression, and its noise to what it says of rows held out."""
         rows = question.rows(views)
@@ -64,7 +65,7 @@ class Answer:
         inputs = Inputs.fit(X, marks)
         outputs = Scaling.fit(np.where(np.isnan(Y).all(axis=0), 0.0, Y), "column")
         x, y = inputs(X), outputs.apply(Y)
-        found = learn(recipe, x, y, own)
+        found = learn(recipe, x, y, own, joint)
         covariates = {}
         if heteroscedastic:
             covariates["mean"] = np.nan_to_num(found.held_out)
@@ -93,10 +94,13 @@ class Answer:
 
     def unsaveable(self) -> Any:
         """A fitted regressor that no file can hold; None if there is none."""
-        found = self.regression
-        for part in found.parts if isinstance(found, Separate) else (found,):
+        left = [self.regression]
+        while left:
+            part = left.pop()
             if isinstance(part, Foreign):
                 return part.regressor
+            left += part.parts if isinstance(part, Separate | Averaged) else ()
+            left += [part.components] if isinstance(part, Turned) else []
         return None
 
 

@@ -14,7 +14,7 @@ from .cells import Cells, described, fingerprint
 from .comparison import Comparison
 from .fitting import fit_one
 from .folds import fold_of_rows, group_codes
-from .members import named_members, usual_members
+from .members import JOINT, named_members, usual_members
 from .parallel import side_by_side
 from .progress import Steps
 from .question import Question
@@ -126,7 +126,7 @@ def compare(
 def _methods(models: Any, data: Views, questions: Sequence[Question]) -> dict[str, Any]:
     """Members by name; a stack of the usual ones where it is named."""
     if models is None:
-        usual = {"pls", *usual_members(data)}
+        usual = {*JOINT, *usual_members(data)}
         models = [*(name for name in ORDER if name in usual), "stack"]
     stack = Stack(targets=[question.target for question in questions])
     if isinstance(models, dict):

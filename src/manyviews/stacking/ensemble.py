@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 
 from ..data import Views
 from ..errors import DataError, OptionError
-from .blend import Blend, learn_blend
+from .blend import SCALES, Blend, learn_blend
 from .fitting import ALL, Outcome, fit_all, without_failures
 from .members import answer, own_draws
 from .mixture import Mixture
@@ -142,19 +142,21 @@ class Ensemble:
     def draws(
         self, new: Views, question: Question, n_samples: int, rng: np.random.RandomState
     ) -> Float[np.ndarray, "K N D"]:
-        """Values of a row from one member, drawn by its weight, and jointly where it can."""
+        """Values of a row around the mean, by the width of one member, and jointly where it can."""
         blend = self.blend_for(question)
         said = [self._said(name, new, question) for name in self.models]
-        means = np.stack([part.mean for part in said])
-        weights = np.broadcast_to(blend.weights[:, None, :], means.shape)
-        chosen = Mixture(weights, means, means).pick(n_samples, rng)
-        values = np.empty(chosen.shape)
+        centre = blend.centre(said)
+        weights = np.broadcast_to(blend.weights[:, None, :], (len(blend.weights), *centre.shape))
+        scale, member = np.divmod(
+            Mixture(weights, weights, weights).pick(n_samples, rng), len(said)
+        )
+        values = np.empty(member.shape)
         for place, name in enumerate(self.models):
-            own = chosen == place
+            own = member == place
             if own.any():
                 drawn = own_draws(self.models[name], said[place], new, question, n_samples, rng)
-                wide = means[place] + blend.widths[place] * (drawn - means[place])
-                values[own] = wide[own]
+                apart = blend.widths[place] * (drawn - said[place].mean)
+                values[own] = (centre + np.asarray(SCALES)[scale] * apart)[own]
         return values
 
     def _said(self, name: str, new: Views, question: Question) -> Mixture:

@@ -20,7 +20,8 @@ from .question import Question
 from .regressions import RECIPES, Recipe
 from .view_regressor import ViewRegressor
 
-USUAL = ("mean", "ridge", "knn", "gp", "gfa", "mrd")
+USUAL = ("mean", "joint-ridge", "joint-pls", "joint-knn", "joint-gp", "gfa", "mrd")
+JOINT = ("ridge", "pls", "knn", "gp")  # regressions of columns that there are by components, too
 FEW_NUMBERS = 200_000  # in all views, up to which a forest is grown
 FEW_COLUMNS = 600  # of two complete views, up to which covariances are modelled in full
 FEW_BY_ITERATION = 100  # of more views or with holes, where there is no closed form
@@ -63,6 +64,7 @@ def known_members() -> dict[str, Any]:
     """Unfitted members by their short names."""
     return {
         **{name: ViewRegressor(name) for name in RECIPES},
+        **{f"joint-{name}": ViewRegressor(name, joint=True) for name in JOINT},
         "gfa": GroupFactorAnalysis(noise="column", scaling="column"),
         "pcca": ProbabilisticCCA(regularisation=0.3, scaling="column"),
         "mrd": MRD(n_inducing=N_INDUCING, signal_check="off", search=BRIEF),

@@ -77,10 +77,14 @@ class Mixture:
             means[own, rows], stds[own, rows] = piece.means, piece.stds
         return cls(weights, means, stds)
 
-    def widened(self, factor: Float[np.ndarray, " _"]) -> "Mixture":
-        """With all deviations from the mean multiplied by a number per column."""
+    def widened(self, factor: Float[np.ndarray, " _"] | Float[np.ndarray, "N D"]) -> "Mixture":
+        """With all deviations from the mean multiplied by a number per column, or per value."""
         centre = self.mean
         return Mixture(self.weights, centre + factor * (self.means - centre), factor * self.stds)
+
+    def around(self, centre: Float[np.ndarray, "N D"]) -> "Mixture":
+        """The same distribution, moved so that its mean is somewhere else."""
+        return Mixture(self.weights, self.means + (centre - self.mean), self.stds)
 
     # ------------------------------------------------------------------ what it says
 

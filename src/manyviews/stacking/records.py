@@ -25,7 +25,7 @@ from .inputs import Inputs
 from .members import Asked
 from .noise import Noise
 from .question import Question
-from .regressions import RECIPES, Separate
+from .regressions import RECIPES, Averaged, Separate, Turned
 from .regressions.forest import Trees
 from .regressions.linear import LinearMap
 from .regressions.neighbours import NeighbourMap
@@ -34,8 +34,9 @@ from .stack import Stack
 from .view_regressor import ViewRegressor
 
 OURS = (
-    Answer, Asked, Blend, Covariance, Ensemble, Inputs, KernelMap, LinearMap, NeighbourMap, Noise,
-    Plan, Question, Separate, Stack, Trees, ViewRegressor, *RECIPES.values(),
+    Answer, Asked, Averaged, Blend, Covariance, Ensemble, Inputs, KernelMap, LinearMap,
+    NeighbourMap, Noise, Plan, Question, Separate, Stack, Trees, Turned, ViewRegressor,
+    *RECIPES.values(),
 )  # fmt: skip
 
 # Regressors whose parameters are plain values; what they have learnt is kept as a record of ours.

@@ -1,4 +1,4 @@
-"""A stack: the predictive densities of several models, mixed by what held-out values say."""
+"""A stack: the predictions of several models, put together by what held-out values say."""
 
 import os
 from copy import copy
@@ -29,35 +29,40 @@ LEAST_SAMPLES = 8
 
 
 class Stack(BaseEstimator):
-    """Mixture of models whose weights maximise the density of held-out values.
+    """Models put together: a mean of smallest held-out errors, and widths of highest density.
 
-    For a view y to be predicted from others x, with p_m the predictive density of member m,
+    For a view y to be predicted from others x, with μ_m and σ_m the mean and standard deviation of
+    member m,
 
-        p(y_d | x) = Σ_m w_m p_m(y_d | x),   w = argmax Σ_i log Σ_m w_m p_m(y_i | x_i),
+        p(y_d | x) = Σ_m Σ_s w_ms N(y_d; μ(x), (s c_md σ_md(x))²),   μ(x) = Σ_m v_m μ_m(x),
 
-    where i runs over the values of samples that member m was not fitted to, fold by fold (Yao et
-    al. 2018). A member's density is N(mean, (c_d std)²), where c_d calibrates its standard
-    deviation by its held-out errors.
+    with s ∈ {½, 1, 2}. The shares v minimise the squared errors of held-out values (Breiman
+    1996), leaning by ten rows on how likely each member is alone, and the weights w maximise
+    their log density (Yao et al. 2018), both on the simplex and by fits to the other folds; c_md
+    calibrates a standard deviation by errors of held-out values. A mixture of the members' own
+    densities would be wider where they disagree, and no better for it; several widths around one
+    mean make tails as heavy as they are.
 
     Parameters
     ----------
     models : list or dict by name, optional
         Members: models of this library (also several seeds of one), scikit-learn regressors, short
         names (``"mean"``, ``"ridge"``, ``"pls"``, ``"knn"``, ``"gp"``, ``"forest"``, ``"gfa"``,
-        ``"pcca"``, ``"mrd"``), and any object with ``fit(views)`` and
-        ``predict(known, target, return_std=True)``. Default: all names but ``"pls"``, with
-        ``"forest"`` for up to 200,000 numbers and ``"pcca"`` for up to 600 columns (100 with
-        holes or of three views and more).
+        ``"pcca"``, ``"mrd"``; ``"joint-ridge"``, ``"joint-pls"``, ``"joint-knn"``, ``"joint-gp"``:
+        see ``joint`` in `ViewRegressor`), and any object with ``fit(views)`` and
+        ``predict(known, target, return_std=True)``. Default: the mean, the four joint ones, GFA
+        and MRD, with ``"forest"`` for up to 200,000 numbers and ``"pcca"`` for up to 600 columns
+        (100 with holes or of three views and more).
     folds : int, default=5
         Number of folds of shuffled samples; groups and sequences stay whole.
     targets : str or list of str, optional
         Views to predict, each from all others. Default: every view. Other questions can be
         learnt later (`learn()`).
     weights : {"auto", "view", "column"}, default="auto"
-        One set of weights for all columns of a view, or one for each. ``"auto"`` uses the second if
-        it gains more than a standard error in folds that the weights were not learnt from.
+        One set of shares and weights for all columns of a view, or one for each. ``"auto"`` uses
+        the second if it gains more than a standard error in folds that they were not learnt from.
     calibrate : bool, default=True
-        Whether to calibrate standard deviations by held-out errors; otherwise c_d = 1.
+        Whether to calibrate standard deviations by held-out errors; otherwise c_md = 1.
     refit : bool, default=True
         Whether to fit every member once more, to all samples. If not, the fits of the folds are
         kept, and a member is their mixture.
@@ -71,12 +76,13 @@ class Stack(BaseEstimator):
     Attributes
     ----------
     weights_ : DataFrame of shape (n_questions, n_members)
-        Weights by question, averaged over columns if these have their own.
+        Shares of the members in the mean, by question, averaged over columns if these have their
+        own.
     scores_ : DataFrame
         Mean log density per held-out value, in standard deviations of the columns, of every
         member and of the stack.
     blends_ : list of Blend
-        Weights and widths, column by column.
+        Shares, widths and their weights, column by column.
     seconds_ : Series
         Seconds by member, of all its fits.
     view_names_ : tuple of str
@@ -211,9 +217,9 @@ class Stack(BaseEstimator):
 
     @property
     def weights_(self) -> pd.DataFrame:
-        """Weights of the members by question."""
+        """Shares of the members in the mean, by question."""
         check_is_fitted(self)
-        rows = {str(b.question): b.weights.mean(axis=1) for b in self.blends_}
+        rows = {str(b.question): b.shares.mean(axis=1) for b in self.blends_}
         return pd.DataFrame.from_dict(rows, orient="index", columns=list(self.ensemble_.models))
 
     @property
@@ -248,8 +254,9 @@ class Stack(BaseEstimator):
             The view to predict. May be omitted if exactly one view is not given.
         return_std, quantiles, n_samples
             Return the mean alone; mean and standard deviation; quantiles of the mixture, of shape
-            (n_quantiles, n_rows, n_columns); or draws, of shape (n_samples, n_rows, n_columns). A
-            draw takes all values of a row from one member if columns have the same weights.
+            (n_quantiles, n_rows, n_columns); or draws, of shape (n_samples, n_rows, n_columns): the
+            deviations of a row from the mean are those of one member if columns have the same
+            weights.
 
         Returns
         -------

@@ -39,6 +39,9 @@ class ViewRegressor(BaseEstimator):
         Whether the variance may vary from row to row.
     marks : bool, default=True
         Whether missing inputs are marked by columns of their own.
+    joint : bool, default=False
+        Whether settings are chosen for principal components of the target, too, and not only for
+        its columns; predictions are the means of both.
     random_state : int, default=0
         For the folds.
 
@@ -61,7 +64,7 @@ class ViewRegressor(BaseEstimator):
     """
 
     _options: Options = {"folds": (count(2),), "heteroscedastic": (BOOLEAN,), "marks": (BOOLEAN,),
-                "random_state": (count(0),)}  # fmt: skip
+                "joint": (BOOLEAN,), "random_state": (count(0),)}  # fmt: skip
 
     def __init__(
         self,
@@ -70,12 +73,14 @@ class ViewRegressor(BaseEstimator):
         folds: int = 5,
         heteroscedastic: bool = True,
         marks: bool = True,
+        joint: bool = False,
         random_state: int = 0,
     ):
         self.regressor = regressor
         self.folds = folds
         self.heteroscedastic = heteroscedastic
         self.marks = marks
+        self.joint = joint
         self.random_state = random_state
 
     def fit(self, views: Any, y: Any = None, *, groups: Any = None) -> Self:
@@ -130,7 +135,7 @@ class ViewRegressor(BaseEstimator):
             self.answers_.append(
                 Answer.learn(
                     question, self._views, self._fold, self._recipe(), self.marks,
-                    self.heteroscedastic,
+                    self.heteroscedastic, self.joint,
                 )
             )  # fmt: skip
         return self.answers_[-1]

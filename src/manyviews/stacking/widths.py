@@ -18,13 +18,17 @@ class Calibrated(NamedTuple):
     Attributes
     ----------
     factors : ndarray of shape (n_columns,)
-    log_density : ndarray of shape (n_rows, n_columns)
-        Of the held-out values.
-    bounded : ndarray of shape (n_rows, n_columns)
-        The same with errors beyond five standard deviations counted as five: what is learnt from.
+    honest : ndarray of shape (n_rows, n_columns)
+        Those learnt from the other folds than the row's.
+    near : ndarray of shape (n_rows, n_columns)
+        The held-out values, those beyond five standard deviations moved there: what is learnt from.
+    log_density, bounded : ndarray of shape (n_rows, n_columns)
+        Of the held-out values, and of those moved.
     """
 
     factors: Float[np.ndarray, " D"]
+    honest: Float[np.ndarray, "N D"]
+    near: Float[np.ndarray, "N D"]
     log_density: Float[np.ndarray, "N D"]
     bounded: Float[np.ndarray, "N D"]
 
@@ -47,18 +51,18 @@ def calibrated(
     near = _within_reach(part, truth)
     z2 = ((near - part.mean) / part.std) ** 2
     kinds = ("view", "column") if calibrate else ()
-    best, log_p, bounded = "none", part.log_density(truth), part.log_density(near)
+    best, honest, bounded = "none", np.ones(truth.shape), part.log_density(near)
     for kind in kinds:
-        then, then_bounded = np.empty(truth.shape), np.empty(truth.shape)
+        then = np.empty(truth.shape)
         for number in np.unique(fold):
             out = fold == number
-            widened = _rows(part, out).widened(_factors(z2[~out], kind))
-            then[out] = widened.log_density(truth[out])
-            then_bounded[out] = widened.log_density(near[out])
+            then[out] = _factors(z2[~out], kind)
+        then_bounded = part.widened(then).log_density(near)
         gain = np.nanmean(then_bounded - bounded, axis=1)
         if gain.mean() > gain.std() / np.sqrt(len(gain)):
-            best, log_p, bounded = kind, then, then_bounded
-    return Calibrated(_factors(z2, best), log_p, bounded)
+            best, honest, bounded = kind, then, then_bounded
+    log_p = part.widened(honest).log_density(truth)
+    return Calibrated(_factors(z2, best), honest, near, log_p, bounded)
 
 
 def _within_reach(part: Mixture, truth: Float[np.ndarray, "N D"]) -> Float[np.ndarray, "N D"]:
@@ -87,8 +91,3 @@ def _factors(z2: Float[np.ndarray, "N D"], kind: str) -> Float[np.ndarray, " D"]
     if kind == "column":
         mean = (sums + PSEUDO_VALUES * overall) / (counts + PSEUDO_VALUES)
     return np.sqrt(np.maximum(mean, LEAST**2))
-
-
-def _rows(part: Mixture, rows: np.ndarray) -> Mixture:
-    weights = np.broadcast_to(part.weights, part.means.shape)[:, rows]
-    return Mixture(weights, part.means[:, rows], part.stds[:, rows])

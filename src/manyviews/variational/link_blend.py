@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from .link_features import LinkFeatures
-from .link_regression import LeftOut, LinkRegression, Members
+from .link_regression import LinkRegression, Members
 
 FULL_TRUST = 2.0  # standard errors
 
@@ -14,11 +14,12 @@ FULL_TRUST = 2.0  # standard errors
 class LinkBlend(NamedTuple):
     """y - s m ≈ (1 - ω) w_0·φ_0(a) + ω w_1·φ_1(a), φ_0 straight and φ_1 curved features.
 
-    The penalty and the share of each regression, and the lengthscale of the curves, are those of
-    the smallest leave-one-out errors, by the mean over rows of a row's root mean square, and s is
-    the average of the two shares. The curves have the weight ω = t/2, at most one and at least
-    zero, where t is what they take off that mean, in standard errors over rows; or over groups,
-    where these are left out whole. With few rows, curves that look better are often worse.
+    The penalties and the share of each regression (`LinkRegression.best`), and the lengthscale of
+    the curves, are those of the smallest leave-one-out errors, by the mean over rows of a row's
+    root mean square, and s is the average of the two shares. The curves have the weight ω = t/2,
+    at most one and at least zero, where t is what they take off that mean, in standard errors over
+    rows; or over groups, where these are left out whole. With few rows, curves that look better are
+    often worse.
 
     Attributes
     ----------
@@ -56,14 +57,14 @@ class LinkBlend(NamedTuple):
         candidates = [LinkRegression(each, inputs) for each in LinkFeatures.candidates(inputs)]
         found = [each.best(y, m, seen, together) for each in candidates]
         best = min(range(len(found)), key=lambda place: found[place].error)
-        straight = _coefficients(candidates[0], found[0], y, m)
+        straight = candidates[0].answer(found[0], y, m)
         if best == 0:
             return cls(
                 candidates[0].features, 0.0, found[0].share, straight, candidates[0].centre,
                 found[0].errors,
             )  # fmt: skip
         weight, curved = trust(found[0].sizes - found[best].sizes), candidates[best]
-        coefficients = weight * _coefficients(curved, found[best], y, m)
+        coefficients = weight * curved.answer(found[best], y, m)
         coefficients[: len(straight)] += (1.0 - weight) * straight
         share, errors = (
             (1.0 - weight) * getattr(found[0], what) + weight * getattr(found[best], what)
@@ -78,12 +79,3 @@ def trust(gain: Float[np.ndarray, " n"]) -> float:
     if mean <= 0.0 or mean >= sure:
         return float(mean > 0.0)
     return mean / sure
-
-
-def _coefficients(
-    regression: LinkRegression,
-    found: LeftOut,
-    y: Float[np.ndarray, "N D"],
-    m: Float[np.ndarray, "N D"],
-) -> Float[np.ndarray, "F D"]:
-    return regression.coefficients(y - found.share * m, found.penalty)

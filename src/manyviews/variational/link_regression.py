@@ -9,6 +9,7 @@ from .link_features import LinkFeatures
 from .widths import memory
 
 PENALTIES = (*np.logspace(-4, 4, 17).tolist(), np.inf)  # relative to the power of the features
+PSEUDO_ROWS = 30.0  # by which the penalty of a component leans on that of all
 
 Members = list[Int[np.ndarray, " _"]]
 """The rows of every group."""
@@ -22,6 +23,9 @@ class LeftOut(NamedTuple):
     errors: Float[np.ndarray, "N D"]
     sizes: Float[np.ndarray, " U"]
     """Of the errors of every row: see `row_errors()`."""
+    axes: Float[np.ndarray, "D R"] | None = None
+    """Principal axes of what is regressed, where their components have penalties of their own."""
+    penalties: Float[np.ndarray, " R"] | None = None
 
     @property
     def error(self) -> float:
@@ -54,18 +58,51 @@ class LinkRegression:
         seen: Bool[np.ndarray, "N D"],
         together: Members | None = None,
     ) -> LeftOut:
-        """The penalty of the smallest leave-one-out errors, on average over rows."""
+        """The penalty of the smallest leave-one-out errors, and one for every component beside it.
+
+        Errors count by their sizes, on average over rows; components are the principal ones of what
+        is regressed. Answers are the means of both: what moves many columns together is often
+        easier to tell from the known values than what is left. The penalty of a component has the
+        smallest squared errors, to which those of all components count as much as thirty rows.
+        """
         power = float(np.sum(self.s**2)) / len(y)
-        penalties = [p * power for p in PENALTIES if power]
+        penalties = [np.inf, *(p * power for p in PENALTIES if power)]
         tried = (left_out(self.U, self.s, y, m, seen, p, together) for p in penalties)
-        nothing = left_out(self.U, self.s, y, m, seen, np.inf, together)
-        return min((nothing, *tried), key=lambda found: found.error)
+        found = min(tried, key=lambda each: each.error)
+        if y.shape[1] == 1:
+            return found
+        target = y - found.share * m
+        axes = np.linalg.svd(target, full_matrices=False)[2].T
+        best = np.full(axes.shape[1], np.inf)
+        chosen, errors = best.copy(), np.empty((len(y), len(best)))
+        for penalty in penalties:
+            (left,) = _left(self.U, _kept(self.s, penalty), [target], together)
+            turned = np.where(seen, left, 0.0) @ axes
+            squares = np.sum(turned**2, axis=0)
+            costs = squares + PSEUDO_ROWS * squares.sum() / max(int(seen.sum()), 1)
+            better = costs < best
+            best, chosen = np.where(better, costs, best), np.where(better, penalty, chosen)
+            errors[:, better] = turned[:, better]
+        both = 0.5 * (found.errors + errors @ axes.T)
+        sizes = row_errors(both, found.share, seen, together)
+        return LeftOut(found.penalty, found.share, both, sizes, axes, chosen)
+
+    def answer(
+        self, found: LeftOut, y: Float[np.ndarray, "N D"], m: Float[np.ndarray, "N D"]
+    ) -> Float[np.ndarray, "F D"]:
+        """Coefficients of the regression of y - s m that was chosen."""
+        target = y - found.share * m
+        one = self.coefficients(target, found.penalty)
+        if found.axes is None or found.penalties is None:
+            return one
+        turned = self.coefficients(target @ found.axes, found.penalties)
+        return 0.5 * (one + turned @ found.axes.T)
 
     def coefficients(
-        self, target: Float[np.ndarray, "N D"], penalty: float
+        self, target: Float[np.ndarray, "N D"], penalty: float | Float[np.ndarray, " D"]
     ) -> Float[np.ndarray, "F D"]:
         """Φᵀ U (S² + penalty)⁻¹ Uᵀ target."""
-        return self.table.T @ (self.U @ ((self.U.T @ target) / (self.s**2 + penalty)[:, None]))
+        return self.table.T @ (self.U @ ((self.U.T @ target) / ((self.s**2)[:, None] + penalty)))
 
 
 def left_out(
@@ -83,16 +120,7 @@ def left_out(
     regressed, so those of y - s m are e(y) - s e(m). The share is the one of the smallest squares,
     or zero if that is better by the sizes of rows, once it is counted what the latent model knew.
     """
-    kept = np.zeros_like(s) if np.isinf(penalty) else s**2 / (s**2 + penalty)
-    of_y, of_m = (z - (U * kept) @ (U.T @ z) for z in (y, m))
-    if together is None:
-        left = np.maximum(1.0 - (U**2) @ kept - 1.0 / len(U), 1e-12)[:, None]
-        of_y, of_m = of_y / left, of_m / left
-    for rows in together or ():
-        hat = (U[rows] * kept) @ U[rows].T + 1.0 / len(U)
-        within = (1.0 + 1e-12) * np.eye(len(rows)) - hat
-        both = np.linalg.solve(within, np.hstack([of_y[rows], of_m[rows]]))
-        of_y[rows], of_m[rows] = np.hsplit(both, 2)
+    of_y, of_m = _left(U, _kept(s, penalty), [y, m], together)
     power = float(np.sum(of_m[seen] ** 2))
     best = float(np.clip(np.sum((of_y * of_m)[seen]) / power, 0.0, 1.0)) if power > 0.0 else 0.0
     tried = []
@@ -101,6 +129,30 @@ def left_out(
         sizes = row_errors(errors, share, seen, together)
         tried.append(LeftOut(penalty, share, errors, sizes))
     return min(tried, key=lambda found: found.error)
+
+
+def _kept(s: Float[np.ndarray, " R"], penalty: float) -> Float[np.ndarray, " R"]:
+    return np.zeros_like(s) if np.isinf(penalty) else s**2 / (s**2 + penalty)
+
+
+def _left(
+    U: Float[np.ndarray, "N R"],
+    kept: Float[np.ndarray, " R"],
+    tables: list[Float[np.ndarray, "N D"]],
+    together: Members | None,
+) -> list[Float[np.ndarray, "N D"]]:
+    """Leave-one-out errors of each table, H = U diag(kept) Uᵀ + 1/N."""
+    errors = [z - (U * kept) @ (U.T @ z) for z in tables]
+    if together is None:
+        left = np.maximum(1.0 - (U**2) @ kept - 1.0 / len(U), 1e-12)[:, None]
+        return [each / left for each in errors]
+    for rows in together:
+        hat = (U[rows] * kept) @ U[rows].T + 1.0 / len(U)
+        within = (1.0 + 1e-12) * np.eye(len(rows)) - hat
+        solved = np.linalg.solve(within, np.hstack([each[rows] for each in errors]))
+        for each, part in zip(errors, np.hsplit(solved, len(errors)), strict=True):
+            each[rows] = part
+    return errors
 
 
 def row_errors(

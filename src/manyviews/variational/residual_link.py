@@ -43,9 +43,11 @@ class ResidualLink:
     values that the column has in training rows; φ are features of the known Gaussian views' values
     a, straight and curved (`LinkFeatures`). Two ridge regressions of y - s m, one on the straight
     features and one on all, give w and b, the second with the weight ω that its leave-one-out
-    errors call for (`LinkBlend`); the penalty of each, and whether it has a share s ∈ (0, 1] of the
-    latent answer, minimise the mean over rows of their root mean squared leave-one-out errors,
-    their squares times 1 + 10 s/N, since kernels and noise of the latent model have known the rows.
+    errors call for (`LinkBlend`). Each is the mean of two, with one penalty, and with one for every
+    principal component of what is regressed; the penalties, and whether there is a share
+    s ∈ (0, 1] of the latent answer, minimise leave-one-out errors, the first of them and s the mean
+    over rows of their root mean squares, these times 1 + 10 s/N, since kernels and noise of the
+    latent model have known the rows.
     c_d is the mean square of the errors, times this and 1 + 4/N, and the power
     p ∈ {0, ½, 1} is the one under which they are likeliest. With infinite penalties and s = 1 the
     latent model stands as it is. Where rows come in groups, whole groups are left out in the place

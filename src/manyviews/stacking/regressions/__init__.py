@@ -1,6 +1,6 @@
 """Regressions of one table on another: records of arrays, settings chosen on rows held out."""
 
-from .base import Learnt, Path, Recipe, Regression, Separate, learn
+from .base import Averaged, Learnt, Path, Recipe, Regression, Separate, Turned, learn
 from .foreign import ByRegressor, Foreign
 from .forest import Forest
 from .linear import Mean, PartialLeastSquares, Ridge
@@ -18,6 +18,7 @@ RECIPES: dict[str, type[Recipe]] = {
 
 __all__ = [
     "RECIPES",
+    "Averaged",
     "ByRegressor",
     "Foreign",
     "Forest",
@@ -31,5 +32,6 @@ __all__ = [
     "Regression",
     "Ridge",
     "Separate",
+    "Turned",
     "learn",
 ]

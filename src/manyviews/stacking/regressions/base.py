@@ -70,17 +70,46 @@ class Separate(Regression):
         return np.hstack([part.predict(X) for part in self.parts])
 
 
+@dataclass(frozen=True)
+class Turned(Regression):
+    """Regressions of the outputs' principal components, and back: y = V f(x)."""
+
+    components: Regression
+    axes: Float[np.ndarray, "D R"]
+
+    def predict(self, X: Float[np.ndarray, "n P"]) -> Float[np.ndarray, "n D"]:
+        return self.components.predict(X) @ self.axes.T
+
+
+@dataclass(frozen=True)
+class Averaged(Regression):
+    """The mean of what several say; how unsure the first is."""
+
+    parts: tuple[Regression, ...]
+
+    def predict(self, X: Float[np.ndarray, "n P"]) -> Float[np.ndarray, "n D"]:
+        return np.mean([part.predict(X) for part in self.parts], axis=0)
+
+    def doubt(self, X: Float[np.ndarray, "n P"]) -> Float[np.ndarray, " n"] | None:
+        return self.parts[0].doubt(X)
+
+
 def learn(
     recipe: Recipe,
     X: Float[np.ndarray, "N P"],
     Y: Float[np.ndarray, "N D"],
     fold: Int[np.ndarray, " N"],
+    joint: bool = False,
 ) -> Learnt:
     """Fit, with the setting of the smallest squared error in the folds.
 
     A column's error counts with that of all columns together, which weighs as much as thirty
     rows. Where outputs have missing values, up to fifteen columns are fitted one by one to the
     rows that have them; of more, missing outputs are taken at their means.
+
+    With ``joint`` settings are chosen a second time, for principal components of the outputs in
+    the place of columns, and predictions are the means of both. What moves many columns together is
+    often easier to predict than what is left, and needs less smoothing.
     """
     if np.isnan(Y).any() and Y.shape[1] <= FEW_COLUMNS:
         return _one_by_one(recipe, X, Y, fold)
@@ -98,11 +127,27 @@ def learn(
         if doubt is not None and found.doubt is not None:
             doubt[out, 0] = found.doubt
     assert means is not None
-    errors = np.where(known, (means - filled) ** 2, 0.0).sum(axis=1)
-    errors = errors + PSEUDO_ROWS * errors.sum(axis=1, keepdims=True) / max(int(known.sum()), 1)
-    chosen = np.argmin(errors, axis=0)
-    held_out = np.take_along_axis(means, chosen[None, None, :], axis=0)[0]
-    return Learnt(recipe.fit(X, filled, chosen), held_out, doubt)
+    errors = np.where(known, means - filled, 0.0)
+    chosen = _best(errors, int(known.sum()))
+    regression, held_out = recipe.fit(X, filled, chosen), _at(means, chosen)
+    if joint and len(means) > 1 and Y.shape[1] > 1:
+        axes = np.linalg.svd(filled, full_matrices=False)[2].T
+        chosen = _best(errors @ axes, int(known.sum()))
+        turned = Turned(recipe.fit(X, filled @ axes, chosen), axes)
+        regression = Averaged((regression, turned))
+        held_out = 0.5 * (held_out + _at(means @ axes, chosen) @ axes.T)
+    return Learnt(regression, held_out, doubt)
+
+
+def _best(errors: Float[np.ndarray, "K N D"], n_values: int) -> Int[np.ndarray, " D"]:
+    """The setting of every column."""
+    squares = np.sum(errors**2, axis=1)
+    everywhere = PSEUDO_ROWS * squares.sum(axis=1, keepdims=True) / max(n_values, 1)
+    return np.argmin(squares + everywhere, axis=0)
+
+
+def _at(means: Float[np.ndarray, "K N D"], chosen: Int[np.ndarray, " D"]) -> np.ndarray:
+    return np.take_along_axis(means, chosen[None, None, :], axis=0)[0]
 
 
 def _one_by_one(recipe: Recipe, X: np.ndarray, Y: np.ndarray, fold: np.ndarray) -> Learnt:
