@@ -123,6 +123,22 @@ def test_the_treatment_is_chosen_on_training_sequences(three):
 
 
 @pytest.mark.long
+def test_intervals_are_calibrated_unless_told_otherwise(three):
+    model, views, times, _ = three
+    options = {"times": times[:5], "sequences": "new", "private": "conditional"}
+    answers = [
+        model.set_params(calibrated=asked).predict(
+            {"A": views["A"][:5]}, "C", return_std=True, **options
+        )
+        for asked in (False, True)
+    ]
+    np.testing.assert_allclose(answers[0][0], answers[1][0])
+    ratio = answers[1][1] / answers[0][1]
+    assert np.ptp(np.log(ratio)) > 0
+    assert model.engine_.links
+
+
+@pytest.mark.long
 def test_draws_have_the_predicted_moments(three):
     model, views, times, _ = three
     options = {"times": times[:3], "sequences": "new", "private": "conditional"}
