@@ -78,16 +78,19 @@ def _moved(
     model: Model, asked: Natural | None, step: Float[Array, ""], outputs: tuple[Outputs, ...]
 ) -> Point:
     """A part of the way to the sites asked for, and what the views say there."""
+    latent = model.latent
+    assert isinstance(latent, Paths)
     if asked is not None:
-        model = eqx.tree_at(lambda m: m.latent, model, _towards(model.latent, asked, step))
+        latent = _towards(latent, asked, step)
+        model = eqx.tree_at(lambda m: m.latent, model, latent)
     whole = model.whole()
-    q, kl = whole.latent.infer()
+    q, kl = latent.infer()
 
     def evidence(q: Gaussian) -> Float[Array, ""]:
         return jnp.sum(jnp.stack([each.value for each in view_evidence(whole, outputs, q)]))
 
     value, slope = jax.value_and_grad(evidence)(q)
-    weight = _weight(whole.latent)
+    weight = _weight(latent)
     precision = jnp.maximum(-2.0 * slope.variance / weight, LEAST)
     return Point(model, value - kl, Natural(precision, slope.mean / weight + precision * q.mean))
 
