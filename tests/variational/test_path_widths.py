@@ -50,6 +50,10 @@ def test_sequences_are_left_out_whole_and_a_single_one_in_stretches():
     code = np.repeat([3, 1, 2, 0, 4], 6)
     folds = folds_of(make_sequences(np.arange(30.0)[:, None], code))
     assert [sorted(set(code[out])) for out in folds] == [[0, 4], [1], [2], [3]]
+    few = folds_of(make_sequences(np.arange(30.0)[:, None], code), 24)
+    assert [sorted(set(code[out])) for out in few] == [[0], [1], [2], [3]]
+    fewer = folds_of(make_sequences(np.arange(30.0)[:, None], code), 12)
+    assert [np.flatnonzero(out).tolist() for out in fewer][1] == [6, 7, 8]
     shuffled = np.random.default_rng(0).permutation(30).astype(float)[:, None]
     stretches = folds_of(make_sequences(shuffled, np.zeros(30, int)))
     assert np.sum(stretches, axis=0).tolist() == [1] * 30

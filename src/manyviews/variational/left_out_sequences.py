@@ -15,7 +15,7 @@ from ..latent import Paths, Sequences, make_sequences, marginals
 from .engine import VariationalEngine
 from .without_rows import conditioned, some_views
 
-MOST_FOLDS = 4
+MOST_FOLDS, MOST_ROWS = 4, 2000
 DEFAULTS = {"n_modes": 1, "coupled": True, "flow_weight": 0.0, "augmented": False}
 FOLDS, FOUND = "sequences forgotten", "sequences found"  # where an engine keeps them
 
@@ -59,17 +59,24 @@ def found_again(
         yield engine.links[asked]
 
 
-def folds_of(sequences: Sequences) -> list[Bool[np.ndarray, " N"]]:
-    """The rows of at most four parts: whole sequences, or stretches of the only one."""
-    code, order = np.asarray(sequences.code), np.asarray(sequences.order)
-    names = np.unique(code)
-    if len(names) > 1:
-        count = min(MOST_FOLDS, len(names))
-        return [np.isin(code, names[fold::count]) for fold in range(count)]
+def folds_of(sequences: Sequences, most: int = MOST_ROWS) -> list[Bool[np.ndarray, " N"]]:
+    """The rows of at most four parts: whole sequences, or stretches of the only one.
+
+    Of parts of more than a quarter of ``most`` rows, as many sequences as that allows, and at least
+    a stretch of one.
+    """
+    order = np.asarray(sequences.order)  # by sequence and time
+    whole = np.split(order, np.flatnonzero(np.asarray(sequences.first))[1:])
+    count, limit = min(MOST_FOLDS, len(whole)), max(1, most // MOST_FOLDS)
+    parts = [whole[fold::count] for fold in range(count)]
+    if count == 1:
+        parts = [[stretch] for stretch in np.array_split(order, MOST_FOLDS) if len(stretch)]
     folds = []
-    for stretch in np.array_split(order, MOST_FOLDS):
-        out = np.zeros(len(code), bool)
-        out[stretch] = True
+    for part in parts:
+        fitting = np.cumsum([len(rows) for rows in part]) <= limit
+        chosen = [rows for rows, fits in zip(part, fitting, strict=True) if fits]
+        out = np.zeros(len(order), bool)
+        out[np.concatenate(chosen or [part[0][:limit]])] = True
         folds.append(out)
     return folds
 
