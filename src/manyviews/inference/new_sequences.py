@@ -26,7 +26,7 @@ from .neighbours import nearest_rows
 from .new_points import NewPoints, infer_new_points
 from .path_bound import PathBound, in_chunks
 from .paths import nearest_segment, smoothest_path
-from .splicing import gains_by_stretch, spliced
+from .splicing import spliced
 
 SCREENING, POLISHING = 30, 300  # iterations for every start, and for those kept
 KEPT = 5
@@ -121,22 +121,7 @@ def infer_sequences(
             return teach_paths(bound, ends[0][0], train, old, posteriors, data, rows, powers)
         gains = np.stack([value for _, value in ends]) - bound.of_first(len(old))
         found = [bound.marginals(x)[new] for x, _ in ends]
-        relative = None
-        if n_optimised is not None:
-            sites = [x for x, _ in ends]
-            best = _best_of_each(bound, sites, gains)
-            relative = gains_by_stretch(bound, best, sites, order)[:, new]
-    return _by_row(found, gains, place[new], relative)
-
-
-def _best_of_each(
-    bound: PathBound, ends: list[Float[np.ndarray, " V"]], gains: Float[np.ndarray, "E S"]
-) -> Float[np.ndarray, " V"]:
-    """The path that is the best end in every sequence."""
-    best, leading = ends[0], gains.argmax(axis=0)
-    for number, end in enumerate(ends):
-        best = bound.exchanged(best, end, (leading == number)[bound.place])
-    return best
+    return _by_row(found, gains, place[new])
 
 
 def _best(ends: list[End], count: int) -> list[End]:
@@ -174,24 +159,15 @@ def _context(
 
 
 def _by_row(
-    found: list[Gaussian],
-    gains: Float[np.ndarray, "E S"],
-    place: Int[np.ndarray, " N"],
-    relative: Float[np.ndarray, "E N"] | None = None,
+    found: list[Gaussian], gains: Float[np.ndarray, "E S"], place: Int[np.ndarray, " N"]
 ) -> NewPoints:
-    """All ends for every row, those of the best path of its sequence first.
-
-    Their bounds are those of the sequence or, relative to the best, of the stretch.
-    """
+    """All ends for every row, those of the best path of its sequence first."""
     order = np.argsort(-gains, axis=0, kind="stable")
     best, here = order[:, place], np.arange(len(place))
     mean = np.stack([np.asarray(q.mean) for q in found])[best, here]  # ends x rows x Q
     variance = np.stack([np.asarray(q.variance) for q in found])[best, here]
     ends = Gaussian(*jax.device_put((np.swapaxes(mean, 0, 1), np.swapaxes(variance, 0, 1))))
     bounds = np.take_along_axis(gains, order, axis=0)[:, place].T
-    if relative is not None:
-        bounds = bounds[:, :1] + np.take_along_axis(relative, best, axis=0).T
-        bounds[:, 0] = gains.max(axis=0)[place]
     counts = np.bincount(place)[place]
     return NewPoints(ends[:, 0], bounds[:, 0] / counts, ends, bounds)
 

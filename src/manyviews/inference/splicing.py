@@ -5,8 +5,6 @@ that reads one of them rightly may read another wrongly, and the readings of all
 together are too many to start from.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
@@ -41,35 +39,10 @@ def spliced(
     return best
 
 
-def gains_by_stretch(
-    bound: PathBound, best: Sites, ends: list[Sites], order: Int[np.ndarray, " N"]
-) -> Float[np.ndarray, "E N"]:
-    """What each end has more of the bound than the best one, in the stretch that a row lies in.
-
-    Minus infinity where the two do not differ. Ambiguous stretches are ambiguous each by itself:
-    the weights of readings of one do not depend on how another is read.
-    """
-    gains = np.full((len(ends), len(order)), -np.inf)
-    for own, end in zip(gains, ends, strict=True):
-        for rows, gain in _stretches(bound, best, end, order):
-            own[rows] = gain
-    return gains
-
-
 def _better(
     bound: PathBound, best: Sites, other: Sites, order: Int[np.ndarray, " N"]
 ) -> Bool[np.ndarray, " N"]:
     """Rows of the stretches in which two paths differ and the other one has more of the bound."""
-    chosen = np.zeros(len(order), bool)
-    for rows, gain in _stretches(bound, best, other, order):
-        chosen[rows] = gain > 0
-    return chosen
-
-
-def _stretches(
-    bound: PathBound, best: Sites, other: Sites, order: Int[np.ndarray, " N"]
-) -> Iterator[tuple[Int[np.ndarray, " n"], float]]:
-    """The stretches in which two paths differ, and what the other one has more of the bound."""
     p, q = bound.marginals(best), bound.marginals(other)
     gain = (bound.shares(other) - bound.shares(best))[order]
     differ = _apart(p, q)[order]
@@ -77,9 +50,11 @@ def _stretches(
     begins = np.flatnonzero(
         np.diff(differ, prepend=not differ[0]) | (np.diff(place, prepend=-1) > 0)
     )
+    chosen = np.zeros(len(order), bool)
     for stretch in np.split(np.arange(len(order)), begins[1:]):
-        if differ[stretch[0]]:
-            yield order[stretch], float(gain[stretch].sum())
+        if differ[stretch[0]] and gain[stretch].sum() > 0:
+            chosen[order[stretch]] = True
+    return chosen
 
 
 def _apart(p: Gaussian, q: Gaussian) -> Bool[np.ndarray, " N"]:

@@ -120,7 +120,7 @@ class MRD(ViewsModel):
       dimensions, as a mixture.
     - ``n_modes=1``: with more than one, q(x*) is a mixture of up to that many optima, so that
       ambiguity shows in standard deviations and draws. See `predict_modes()`. With time stamps,
-      modes are whole paths, weighed stretch by stretch where they differ.
+      modes are whole paths.
     - ``coupled=True``: with time stamps, whether samples of a sequence are inferred jointly.
     - ``flow_weight=0.0``: with time stamps, see `BayesianGPLVM.transform`.
     - ``augmented=False``: whether new samples teach the maps of the views that are known of them;
