@@ -43,7 +43,7 @@ def three():
     views["C"][2, 1] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = McGPDS(2, sharing="dimension", **OPTIONS)
+        model = McGPDS(2, sharing="dimension", fit_power=1.0, **OPTIONS)
         return model.fit(views, times=times, sequences=sequence), views, times, sequence
 
 
@@ -316,7 +316,7 @@ def test_paths_flow_as_training_paths_did(sequence, rng):
     views = {name: Y + 0.05 * rng.normal(size=Y.shape) for name, Y in views.items()}
     model = McGPDS(
         2, kernel="linear", n_local=0, n_inducing=10, search=Search(stages=(Stage("lbfgs", 30),)),
-        random_state=0, signal_check="off",
+        random_state=0, signal_check="off", fit_power=1.0,
     )  # fmt: skip
     errors = []
     with warnings.catch_warnings():

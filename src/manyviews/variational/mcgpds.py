@@ -62,7 +62,7 @@ class McGPDS(ViewsModel):
         and others private; or α = 1, independent models.
     alpha : float, optional
         Hold all weights at this value, between 0 and 1. By default they are learnt.
-    fit_power : float or "auto", default=1
+    fit_power : float or "auto", default="auto"
         Learn from the evidence raised to this power, Σ_k ⟨log p(Y^k | X^k)⟩ - KL / power. Columns
         with correlated noise, such as image features, count the same evidence several times; every
         view then follows its own noise, and learnt weights say that views share little. Less than
@@ -142,7 +142,7 @@ class McGPDS(ViewsModel):
         shared_kernel: TimeKernel = "auto",
         sharing: str = "view",
         alpha: float | None = None,
-        fit_power: float | str = 1.0,
+        fit_power: float | str = "auto",
         factorised: bool = False,
         outputs_per_step: int | None = None,
         init: Any = "concatenated",
