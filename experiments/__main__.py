@@ -59,7 +59,7 @@ def parsed() -> argparse.ArgumentParser:
     parser.add_argument(
         "--methods", nargs="+", default=[],
         help=f"{many}: these methods alone; pose-mc: 'learnt' for McGPDS with learnt weights; "
-        "cuave: 'paper' for the paper's kind of model",
+        "cuave: 'paper' for the paper's kind of model; pose: 'chosen' for dynamics",
     )  # fmt: skip
     parser.add_argument("--repeats", type=int, default=3, help="tables: divisions into folds")
     parser.add_argument("--jobs", type=int, default=1, help="pieces side by side")

@@ -78,6 +78,7 @@ EXPERIMENTS = {
     ),
     "robustness": Experiment("none: our defaults", NOTHING, "training rows with their labels"),
     "tables": Experiment("none: real tables", NOTHING, "training folds"),
+    "taught": Experiment("none: simulations", NOTHING, "training samples; new ones as said"),
     "thesis-gplvm": Experiment(
         "[Leen08, chapters 3 and 4]",
         "the ridge of the noise by the error of held-out training faces; the prior of the bars by "

@@ -111,7 +111,7 @@ def fit(setting: Setting, train: Speech, seed: int, kind: Kind) -> Fitted:
     model = McGPDS(
         5, kernel=kind.kernel, n_local=kind.n_local, sharing="dimension",
         time_kernel="rbf", shared_kernel="rbf", random_state=seed, signal_check="off",
-        n_inducing=8 if setting.quick else None,
+        n_inducing=8 if setting.quick else None, fit_power=1.0,
         search=Search(stages=BRIEF if setting.quick else STAGES),
     )  # fmt: skip
     prepare: Callable[[np.ndarray], np.ndarray] = np.asarray

@@ -12,6 +12,7 @@ sequences with a Gaussian process over time.
 import itertools
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from manyviews.inference.new_sequences import MOMENTA, TRUSTS
 from manyviews.latent import make_sequences
 
 from .paper_model import paper_mrd
+from .pieces import finished
 from .pose_baselines import baselines, joint_distance
 from .pose_points import EK, SHON, Poses, ek_poses, shon_poses
 from .remembering import remembering
@@ -36,7 +38,8 @@ MODES = 5
 PUBLISHED = {False: 4.67, True: 2.94}
 PUBLISHED_EK = 5.13
 HALF_RATE = 8  # a sequence
-AVERAGED = ", fits averaged"
+AVERAGED, AS_THEY_ARE = ", fits averaged", ", intervals as they are"
+MEASURES = ("joint-distance", "NLPD", "coverage-90")
 
 
 class Answers(NamedTuple):
@@ -60,6 +63,9 @@ class Answers(NamedTuple):
 
 
 DEFAULTS = Answers("concatenated", 10)
+CHOSEN = Answers("canonical", 4, "rbf", "conditional", 0.1)
+"""By distance on held-out sequences, with dynamics; ``--methods chosen`` runs this alone."""
+CHOSEN_NAME = "MRD with dynamics, chosen by distance"
 MODELS = {
     False: [Answers(start, 10) for start in ("concatenated", "separate", "canonical")],
     True: [Answers("canonical", size, kernel) for size in (4, 5) for kernel in ("matern32", "rbf")],
@@ -116,39 +122,36 @@ def run(setting: Setting) -> list[Row]:
     """Baselines; then, without and with dynamics, the choice on training data and the test."""
     train, test = load(setting)
     rows = baselines(train.S, train.P, test.S, test.P) + along_flow(train, test)
-    for dynamic in (False, True):
+    if "chosen" in setting.methods:
+        pieces = [("ask", True, *CHOSEN, seed) for seed in seeds_of(setting, True)]
+        found = list(finished(setting, one_piece, pieces).values())
+        return rows + answer_rows(test, CHOSEN_NAME, CHOSEN, found, PUBLISHED[True])
+    folds = {dynamic: fold_pieces(setting, train, dynamic) for dynamic in (False, True)}
+    finished(setting, one_piece, [*folds[False], *folds[True]])  # side by side
+    wanted: dict[bool, dict[str, Answers]] = {}
+    for dynamic, pieces in folds.items():
         name = "MRD with dynamics" if dynamic else "MRD"
-        best, table = choose(setting, train, dynamic)
+        best, table = choose(finished(setting, one_piece, pieces), dynamic)
         rows += table
-        asked = {f"{name}, defaults": DEFAULTS}
+        wanted[dynamic] = {f"{name}, defaults": DEFAULTS}
         for flow, (by_density, by_distance) in best.items():
             way = f"{name} and flow" if flow else name
-            asked |= {way: by_density, f"{way}, chosen by distance": by_distance}
-        results: dict[str, list[tuple[float, ...]]] = {}
-        said: dict[str, list[Moments]] = {}
-        for seed in range(1 if setting.quick else min(setting.seeds, 5 if dynamic else 3)):
-            for kind in sorted({answers.model for answers in asked.values()}):
-                began = time.perf_counter()
-                model = fit(setting, train, kind, seed, dynamic)
-                seconds = time.perf_counter() - began
-                for method in (key for key, answers in asked.items() if answers.model == kind):
-                    said.setdefault(method, []).append(ask(model, test, asked[method], dynamic))
-                    found = scores(test, said[method][-1])
-                    results.setdefault(method, []).append((*found, seconds))
-        for method, several in said.items():
-            asked[method + AVERAGED] = asked[method]
-            results[method + AVERAGED] = [(*scores(test, average(several)), 0.0)]
-        for method in asked:
-            distance, density, held, seconds = np.transpose(results[method])
-            note = str(asked[method])
-            options = {"seconds": float(np.mean(seconds)), "ours": True, "note": note}
-            published = PUBLISHED[dynamic]
-            rows += [
-                summarise(method, "joint-distance", list(distance), published=published, **options),
-                summarise(method, "NLPD", list(density), **options),
-                summarise(method, "coverage-90", list(held), **options),
-            ]
-    rows += point_rows(setting, train, test)
+            wanted[dynamic] |= {way: by_density, f"{way}, chosen by distance": by_distance}
+    asked = {
+        dynamic: [("ask", dynamic, *answers, seed)
+                  for answers in dict.fromkeys(wanted[dynamic].values())
+                  for seed in seeds_of(setting, dynamic)]
+        for dynamic in wanted
+    }  # fmt: skip
+    points = [("points", name) for name in (SHON, EK, f"{EK} with dynamics")]
+    finished(setting, one_piece, [*asked[False], *asked[True], *points])
+    for dynamic, methods in wanted.items():
+        found = finished(setting, one_piece, asked[dynamic])
+        for method, answers in methods.items():
+            own = [found["ask", dynamic, *answers, s] for s in seeds_of(setting, dynamic)]
+            rows += answer_rows(test, method, answers, own, PUBLISHED[dynamic])
+    for (_, name), told in finished(setting, one_piece, points).items():
+        rows += _point_rows(name, test, Poses(*(np.array(t) for t in told[:2]), *told[2:]))
     rows += [
         printed(name, "joint-distance", value)
         for name, value in {
@@ -156,6 +159,55 @@ def run(setting: Setting) -> list[Row]:
             "nearest neighbour with sequences": 4.04,
         }.items()
     ]
+    return rows
+
+
+def seeds_of(setting: Setting, dynamic: bool) -> range:
+    """Three without dynamics, five with them."""
+    return range(1 if setting.quick else min(setting.seeds, 5 if dynamic else 3))
+
+
+def one_piece(setting: Setting, what: str, *rest: Any) -> Any:
+    """A kind of model on held-out sequences, poses that a fit predicts, or latent points."""
+    return WORK[what](setting, *rest)
+
+
+def one_answer(setting: Setting, dynamic: bool, *asked: Any) -> dict[str, Any]:
+    """Poses of the test walk, with intervals as the model has them and, over time, calibrated."""
+    *said, seed = asked
+    answers = Answers(*said)
+    train, test = load(setting)
+    began = time.perf_counter()
+    model = fit(setting, train, answers.model, seed, dynamic)
+    seconds = time.perf_counter() - began
+    plain = ask(model, test, answers, dynamic)
+    found = {"plain": plain, "seconds": seconds, "bound": float(model.lower_bound_)}
+    if dynamic:
+        model.set_params(residual_link=True)
+        found["calibrated"] = ask(model, test, answers, dynamic)
+    return found
+
+
+def answer_rows(
+    test: Frames, method: str, answers: Answers, found: list[dict[str, Any]], published: float
+) -> list[Row]:
+    """Measures of single fits and of their average, by the intervals that there are."""
+    rows = []
+    options: dict[str, Any] = {"ours": True, "note": str(answers)}
+    seconds = float(np.mean([one["seconds"] for one in found]))
+    ways = {"calibrated": method, "plain": f"{method}{AS_THEY_ARE}"}
+    if "calibrated" not in found[0]:
+        ways = {"plain": method}
+    for how, said in ways.items():
+        several = [Moments(*(np.array(part) for part in one[how])) for one in found]
+        methods = ((said, several, seconds), (said + AVERAGED, [average(several)], 0.0))
+        for name, moments, took in methods:
+            measured = np.transpose([scores(test, one) for one in moments])
+            rows += [
+                summarise(name, measure, list(values), seconds=took, **options,
+                          published=published if measure == "joint-distance" else None)
+                for measure, values in zip(MEASURES, measured, strict=True)
+            ]  # fmt: skip
     return rows
 
 
@@ -171,15 +223,12 @@ def along_flow(train: Frames, test: Frames) -> list[Row]:
     return rows
 
 
-def point_rows(setting: Setting, train: Frames, test: Frames) -> list[Row]:
-    """Latent points: Shon's model, of as many dimensions as MRD starts with, and Ek's."""
-    left_out = folds_of(train)
-    found = {
-        SHON: shon_poses(train, test, DEFAULTS.n_components, 10 if setting.quick else 200),
-        EK: ek_poses(setting, train, test, left_out),
-        f"{EK} with dynamics": ek_poses(setting, train, test, left_out, dynamic=True),
-    }
-    return [row for name, poses in found.items() for row in _point_rows(name, test, poses)]
+def one_points(setting: Setting, name: str) -> Poses:
+    """Latent points: Shon's model, of as many dimensions as MRD starts with, or Ek's."""
+    train, test = load(setting)
+    if name == SHON:
+        return shon_poses(train, test, DEFAULTS.n_components, 10 if setting.quick else 200)
+    return ek_poses(setting, train, test, folds_of(train), dynamic=name != EK)
 
 
 def _point_rows(name: str, test: Frames, poses: Poses) -> list[Row]:
@@ -247,27 +296,44 @@ def scores(test: Frames, found: Moments) -> tuple[float, float, float]:
     return joint_distance(found.mean, test.P), nlpd(truth, mean, std), coverage(truth, mean, std)
 
 
+def fold_pieces(setting: Setting, train: Frames, dynamic: bool) -> list[Any]:
+    """Every kind on every fold."""
+    kinds = MODELS[dynamic][-1:] if setting.quick else MODELS[dynamic]
+    folds = range(1 if setting.quick else len(folds_of(train)))
+    return [("fold", dynamic, *kind.model, fold) for fold in folds for kind in kinds]
+
+
+def one_fold(setting: Setting, dynamic: bool, *asked: Any) -> dict[str, Any]:
+    """Scores of a kind on held-out sequences, by power, flow and private dimensions."""
+    *model, fold = asked
+    kind = Answers(*model)
+    train, _ = load(setting)
+    out = folds_of(train)[fold]
+    began = time.perf_counter()
+    fitted = fit(setting, train.take(~out), kind, 0, dynamic, n_restarts=1)
+    ways = (POWERS[dynamic], FLOWS[dynamic], PRIVATE)
+    if setting.quick:
+        ways = tuple(way[:1] for way in ways)
+    table = []
+    for power, flow, private in itertools.product(*ways):
+        answers = kind._replace(private=private, power=power, flow=flow)
+        found = scores(train.take(out), ask(fitted, train.take(out), answers, dynamic))
+        table.append((*answers, found))
+    return {"table": table, "seconds": time.perf_counter() - began}
+
+
 def choose(
-    setting: Setting, train: Frames, dynamic: bool
+    tried: dict[Any, Any], dynamic: bool
 ) -> tuple[dict[float, tuple[Answers, Answers]], list[Row]]:
     """By flow, the answers of the highest density and of the smallest distance.
 
     Both on held-out sequences. A flow is not of the paper, so it is a method of its own.
     """
-    folds = folds_of(train)
-    kinds, ways = MODELS[dynamic], (POWERS[dynamic], FLOWS[dynamic], PRIVATE)
-    if setting.quick:
-        kinds, ways = kinds[-1:], tuple(way[:1] for way in ways)
     table: dict[Answers, list[tuple[float, ...]]] = {}
-    began = time.perf_counter()
-    tried = folds[:1] if setting.quick else folds
-    for out, kind in itertools.product(tried, kinds):
-        model = fit(setting, train.take(~out), kind, 0, dynamic, n_restarts=1)
-        for power, flow, private in itertools.product(*ways):
-            answers = kind._replace(private=private, power=power, flow=flow)
-            found = scores(train.take(out), ask(model, train.take(out), answers, dynamic))
-            table.setdefault(answers, []).append(found)
-    seconds = (time.perf_counter() - began) / len(tried)
+    for piece in tried.values():
+        for *said, found in piece["table"]:
+            table.setdefault(Answers(*said), []).append(tuple(found))
+    seconds = float(np.mean([piece["seconds"] for piece in tried.values()]))
     means = {answers: np.mean(values, axis=0) for answers, values in table.items()}
     best = {}
     for flow in sorted({answers.flow for answers in means}):
@@ -284,3 +350,6 @@ def choose(
         for i, measure in enumerate(("joint-distance", "NLPD"))
     ]  # fmt: skip
     return best, rows
+
+
+WORK: dict[str, Callable[..., Any]] = {"fold": one_fold, "ask": one_answer, "points": one_points}

@@ -41,6 +41,7 @@ MEASURES = {
     "toy": {"signal-correlation", "dimensions-kept", "segmentation-correct", "coverage-90"},
     "toy-mc": {"signal-correlation", "segmentation-correct", "alpha-rank-correlation"},
     "tables": {"RMSE-ratio-to-ridge", "density-gain-over-ridge"},
+    "taught": {"values-RMSE-20", "view-RMSE-20"},
     "usps": {"errors"},
     "video": {"MSE-pixel", "MSE-pixel-forecast"},
     "yale": {"shared-dimensions", "light-R2", "subject-silhouette", "retrieval-precision"},
@@ -71,6 +72,7 @@ LONG = {
     "kinds",
     "kinds-findings",
     "labels",
+    "taught",
 }
 
 

@@ -4,7 +4,9 @@ A `Parameter` stores an unconstrained array ``raw``; ``value`` applies the
 constraint. This is the only place where constraints are applied.
 """
 
+import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
@@ -56,12 +58,33 @@ CONSTRAINTS: dict[str, Constraint] = {
 }
 
 
+@dataclass(frozen=True)
+class LogNormal:
+    """A prior on positive numbers: log v ~ N(log median, spread²), a density of log v.
+
+    So the median is the mode, on whatever scale v is optimised.
+    """
+
+    median: float
+    spread: float
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(x) and x > 0 for x in (self.median, self.spread)):
+            raise OptionError(f"median and spread of a prior must be positive, got {self}")
+
+    def log_density(self, value: Float[Array, "..."]) -> Float[Array, ""]:
+        """The sum over all entries."""
+        z = (jnp.log(value) - math.log(self.median)) / self.spread
+        return jnp.sum(-0.5 * z**2 - math.log(self.spread) - 0.5 * math.log(2.0 * math.pi))
+
+
 class Parameter(eqx.Module):
-    """An array with its constraint and a flag that says whether fitting may change it."""
+    """An array with its constraint, whether fitting may change it, and its prior if it has one."""
 
     raw: Float[Array, "..."]
     constraint: str = eqx.field(static=True)
     free: bool = eqx.field(static=True)
+    prior: LogNormal | None = eqx.field(static=True, default=None)
 
     @property
     def value(self) -> Float[Array, "..."]:
@@ -69,8 +92,8 @@ class Parameter(eqx.Module):
         return CONSTRAINTS[self.constraint].forward(self.raw)
 
     def with_value(self, value: ArrayLike) -> "Parameter":
-        """Return the same parameter (constraint, flag) at another value."""
-        return parameter(value, self.constraint, self.free)
+        """Return the same parameter (constraint, flag, prior) at another value."""
+        return replace(parameter(value, self.constraint, self.free), prior=self.prior)
 
 
 def parameter(value: ArrayLike, constraint: str = "real", free: bool = True) -> Parameter:
@@ -151,7 +174,9 @@ def with_positive_transform(tree: T, transform: str) -> T:
     others = {"positive", "softplus"} - {target}
 
     def convert(_: str, p: Parameter) -> Parameter:
-        return parameter(p.value, target, p.free) if p.constraint in others else p
+        if p.constraint not in others:
+            return p
+        return replace(parameter(p.value, target, p.free), prior=p.prior)
 
     return map_parameters(convert, tree)
 
@@ -171,15 +196,40 @@ def matches(name: str, pattern: str) -> bool:
     return fnmatch(name, pattern) or fnmatch(name, f"*.{pattern}")
 
 
-def _set_free(tree: T, names: tuple[str, ...], flag: bool) -> T:
+def with_prior(tree: T, *names: str, median: float, spread: float) -> T:
+    """Give the named positive parameters a log-normal prior, each of their entries."""
+    _check_names(tree, names)
+    prior = LogNormal(float(median), float(spread))
+
+    def change(name: str, p: Parameter) -> Parameter:
+        if not any(matches(name, pattern) for pattern in names):
+            return p
+        if p.constraint not in {"positive", "softplus"}:
+            raise OptionError(f"a log-normal prior is for positive parameters, {name!r} is none")
+        return replace(p, prior=prior)
+
+    return map_parameters(change, tree)
+
+
+def log_prior(tree: Any) -> Float[Array, ""]:
+    """Σ log p(θ) over the parameters that have a prior; zero if none has."""
+    terms = [p.prior.log_density(p.value) for _, p in named_parameters(tree) if p.prior]
+    return jnp.sum(jnp.stack(terms)) if terms else jnp.zeros(())
+
+
+def _check_names(tree: Any, names: tuple[str, ...]) -> None:
     known = [name for name, _ in named_parameters(tree)]
     for pattern in names:
         if not any(matches(name, pattern) for name in known):
             raise OptionError(f"no parameter is called {pattern!r}; there are {known}")
 
+
+def _set_free(tree: T, names: tuple[str, ...], flag: bool) -> T:
+    _check_names(tree, names)
+
     def change(name: str, p: Parameter) -> Parameter:
         chosen = not names or any(matches(name, pattern) for pattern in names)
-        return Parameter(p.raw, p.constraint, flag) if chosen else p
+        return replace(p, free=flag) if chosen else p
 
     return map_parameters(change, tree)
 

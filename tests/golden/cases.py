@@ -55,6 +55,7 @@ from .data import LATER, NEW_TIMES, SEED, SEQUENCES, TIMES, two, with_holes
 
 BRIEF = Search(max_iter=6, n_starts=3)
 FEW = {"n_inducing": 6, "search": BRIEF, "random_state": 0, "signal_check": "off"}
+PLAIN = {**FEW, "fit_power": 1.0, "calibrated": False}  # of McGPDS
 ONE = {**FEW, "search": replace(BRIEF, n_restarts=1)}
 POINTS = {"search": Search(max_iter=8, n_starts=3), "random_state": 0}
 LINEAR = {"max_iter": 10, "random_state": 0}
@@ -319,7 +320,7 @@ def mrd_rbf_linear():
 
 @case
 def mcgpds_times():
-    model = McGPDS(2, sharing="dimension", **FEW).fit(two(data.TIMED), **WHEN)
+    model = McGPDS(2, sharing="dimension", **PLAIN).fit(two(data.TIMED), **WHEN)
     new = with_holes(two(data.NEW_TIMED))
     alone = {"A": new["A"]}
     return {
@@ -344,7 +345,7 @@ def mcgpds_times():
 
 @case
 def mcgpds():
-    model = McGPDS(2, **FEW, alpha=0.2).fit(data.holey_views(two(data.VIEWS)))
+    model = McGPDS(2, **PLAIN, alpha=0.2).fit(data.holey_views(two(data.VIEWS)))
     new = with_holes(two(data.NEW))
     return {
         **attributes(model),
@@ -361,7 +362,7 @@ def mcgpds():
 
 @case
 def mcgpds_factorised():
-    model = McGPDS(2, **FEW, factorised=True, sharing="view", n_local=0, init="canonical")
+    model = McGPDS(2, **PLAIN, factorised=True, sharing="view", n_local=0, init="canonical")
     model.fit(two(data.TIMED), **WHEN)
     alone = {"A": data.NEW_TIMED["A"]}
     return {

@@ -43,7 +43,7 @@ def three():
     views["C"][2, 1] = np.nan
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = McGPDS(2, sharing="dimension", **OPTIONS)
+        model = McGPDS(2, sharing="dimension", fit_power=1.0, **OPTIONS)
         return model.fit(views, times=times, sequences=sequence), views, times, sequence
 
 
@@ -121,6 +121,22 @@ def test_the_treatment_is_chosen_on_training_sequences(three):
     auto = model.predict({"A": views["A"][:5]}, "C", **options)
     best = model.predict({"A": views["A"][:5]}, "C", private=losses.idxmin(), **options)
     np.testing.assert_allclose(auto, best)
+
+
+@pytest.mark.long
+def test_intervals_are_calibrated_unless_told_otherwise(three):
+    model, views, times, _ = three
+    options = {"times": times[:5], "sequences": "new", "private": "conditional"}
+    answers = [
+        model.set_params(calibrated=asked).predict(
+            {"A": views["A"][:5]}, "C", return_std=True, **options
+        )
+        for asked in (False, True)
+    ]
+    np.testing.assert_allclose(answers[0][0], answers[1][0])
+    ratio = answers[1][1] / answers[0][1]
+    assert np.ptp(np.log(ratio)) > 0
+    assert model.engine_.links
 
 
 @pytest.mark.long
@@ -305,7 +321,7 @@ def test_paths_flow_as_training_paths_did(sequence, rng):
     views = {name: Y + 0.05 * rng.normal(size=Y.shape) for name, Y in views.items()}
     model = McGPDS(
         2, kernel="linear", n_local=0, n_inducing=10, search=Search(stages=(Stage("lbfgs", 30),)),
-        random_state=0, signal_check="off",
+        random_state=0, signal_check="off", fit_power=1.0,
     )  # fmt: skip
     errors = []
     with warnings.catch_warnings():

@@ -1,6 +1,8 @@
 """Answers corrected row by row and column by column, whatever form they were asked in."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -16,13 +18,18 @@ class Adjustment:
         Means before the correction.
     centre : ndarray of shape (n_rows, n_columns)
         Means after it.
-    stretch : ndarray of shape (n_rows, n_columns)
-        By which standard deviations are multiplied.
+    learn : callable
+        Gives ``stretch``, by which standard deviations are multiplied, when it is first needed.
     """
 
     raw: Float[np.ndarray, "N D"]
     centre: Float[np.ndarray, "N D"]
-    stretch: Float[np.ndarray, "N D"]
+    learn: Callable[[], Float[np.ndarray, "N D"]]
+
+    @cached_property
+    def stretch(self) -> Float[np.ndarray, "N D"]:
+        """By which standard deviations are multiplied."""
+        return self.learn()
 
     def values(self, y: Float[np.ndarray, "*S N D"]) -> Float[np.ndarray, "*S N D"]:
         """Means, draws or quantiles of the rows, corrected."""

@@ -33,7 +33,7 @@ from ..mappings import (
     StochasticPosterior,
 )
 from ..mappings.stack import Stack
-from ..parameters import Parameter
+from ..parameters import LogNormal, Parameter
 
 for kind in (
     kernels.RBF,
@@ -48,6 +48,7 @@ for kind in (
     kernels.Restricted,
     kernels.Sum,
     kernels.Product,
+    LogNormal,
     Parameter,
     Scaling,
     When,

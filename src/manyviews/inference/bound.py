@@ -7,8 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..expectations import Gaussian
 from ..latent import LatentSpace
 from ..mappings import Mapping, Outputs
+from ..mappings.base import Evidence
+from ..parameters import log_prior
 from .batching import map_alike
 
 
@@ -24,32 +27,42 @@ class Model(eqx.Module):
 
 
 class Bound(NamedTuple):
-    """F = Σ_k ⟨log p(Y_k | X)⟩ - KL(q(X) ‖ p(X)), with its parts [BGPLVM16, eq. 18]."""
+    """F = Σ_k ⟨log p(Y_k | X)⟩ - KL(q(X) ‖ p(X)), with its parts [BGPLVM16, eq. 18].
+
+    Where parameters θ have priors, log p(θ) is added: its maximum is the most probable θ.
+    """
 
     total: Float[Array, ""]
     views: Float[Array, " K"]
     kl: Float[Array, ""]
     jitter: Float[Array, " K"]
     noise: Float[Array, " K"]
+    prior: Float[Array, ""]
 
 
 def evidence_bound(model: Model, outputs: tuple[Outputs, ...]) -> Bound:
     """Evaluate the bound of a model on the outputs of its views."""
     model = model.whole()
     q, kl = model.latent.infer()
+    evidence = view_evidence(model, outputs, q)
+    views = jnp.stack([e.value for e in evidence])
+    jitter = jnp.stack([e.jitter for e in evidence])
+    noise = jnp.stack([v.noise_variance() for v in model.views])
+    prior = log_prior(model)
+    return Bound(views.sum() - kl + prior, views, kl, jitter, noise, prior)
+
+
+def view_evidence(model: Model, outputs: tuple[Outputs, ...], q: Gaussian) -> list[Evidence]:
+    """Each view's ⟨log p(Y_k | X)⟩ under marginals q(x_n) of the latent space."""
     parts = [model.latent.dimensions(k) for k in range(len(model.views))]
     seen = [None if part == slice(None) else q[..., part] for part in parts]
-    evidence = map_alike(
+    return map_alike(
         lambda view, y, x: view.expected_log_likelihood(q if x is None else x, y),
         model.views,
         outputs,
         seen,
         entries=max(view.size(q.mean.shape[0]) for view in model.views),
     )
-    views = jnp.stack([e.value for e in evidence])
-    jitter = jnp.stack([e.jitter for e in evidence])
-    noise = jnp.stack([v.noise_variance() for v in model.views])
-    return Bound(views.sum() - kl, views, kl, jitter, noise)
 
 
 def dimension_weights(model: Model) -> Float[np.ndarray, "K Q"]:

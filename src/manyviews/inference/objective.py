@@ -106,7 +106,7 @@ def sampled_negative_bound(
             views[place], data[place] = view.some_outputs(outputs[place], chosen)
     with rows_on(context.mesh):
         bound = evidence_bound(Model(model.latent, tuple(views)), tuple(data))
-    return bound.kl - jnp.sum(jnp.asarray(scales) * bound.views)
+    return bound.kl - bound.prior - jnp.sum(jnp.asarray(scales) * bound.views)
 
 
 class Objective:

@@ -22,8 +22,9 @@ class Stage:
 
     Attributes
     ----------
-    method : {"lbfgs", "adam", "natural", "leave_out"}
-        The optimiser: quasi-Newton; stochastic steps that leave poor optima; or, for models with
+    method : {"lbfgs", "adam", "sites", "natural", "leave_out"}
+        The optimiser: quasi-Newton; stochastic steps that leave poor optima; with time stamps, the
+        fixed point of q(X) with all else held (`alternating_stages()`); or, for models with
         views that are not Gaussian, natural-gradient steps for q(U) and Adam for all else, from
         batches of rows and fresh draws of x. With "leave_out", such a model loses dimensions, and
         uses of dimensions by views, that the bound is no lower without.
@@ -33,7 +34,8 @@ class Stage:
     hold : tuple of str
         Parameters (names or patterns) that stay at their values during the stage.
     step_size : float
-        Adam's step on the unconstrained parameters.
+        Adam's step on the unconstrained parameters; with "sites", the share of the way to the
+        fixed point that is tried first.
     n_outputs : int, optional
         With Adam, draw so many outputs of every collaborative view anew for each step
         [McGPDS23, §4.1] in the place of all of them; the step size then falls to zero over the
@@ -42,7 +44,7 @@ class Stage:
         With "natural", rows of a batch.
     """
 
-    method: Literal["lbfgs", "adam", "natural", "leave_out"]
+    method: Literal["lbfgs", "adam", "sites", "natural", "leave_out"]
     iterations: int
     hold: tuple[str, ...] = ()
     step_size: float = 0.05
@@ -63,6 +65,22 @@ def default_stages(max_iter: int, hold: bool = True) -> tuple[Stage, ...]:
         else Stage("lbfgs", min(300, max_iter))
     )
     return (settle, Stage("adam", min(250, max_iter)), Stage("lbfgs", max_iter))
+
+
+def alternating_stages(rounds: int = 20, iterations: int = 40) -> tuple[Stage, ...]:
+    """With time stamps: q(X) by its fixed point and all else by L-BFGS, in turn
+
+    The alternation of Opper & Archambeau (2009) [BGPLVM16, §3.3.2].
+
+    Examples
+    --------
+    >>> from manyviews import BayesianGPLVM, Search
+    >>> from manyviews.inference.search import alternating_stages
+    >>> model = BayesianGPLVM(3, search=Search(stages=alternating_stages(10)))
+    """
+    sites = Stage("sites", iterations, step_size=0.5)
+    others = Stage("lbfgs", iterations, hold=("latent.target", "latent.precision"))
+    return (sites, others) * rounds
 
 
 def stages_of_kinds(max_iter: int, n_rows: int) -> tuple[Stage, ...]:

@@ -17,6 +17,7 @@ from .descent import CONVERGED, RUNNING, Descent, method_of
 from .leaving_out import LeavingOut
 from .objective import Context, sampled_negative_bound
 from .run import Run, norm
+from .sites import fixed_point
 from .stochastic import Batches, stretches
 from .watch import Watch
 
@@ -62,6 +63,8 @@ class StageRun:
             return self._from_batches(x)
         if stage.method == "leave_out":
             return self._without_idle(x)
+        if stage.method == "sites":
+            return self._by_fixed_point(x)
         if stage.method == "adam":
             return self._descend(x, True, stage.iterations, stage.step_size).best
         while place.attempt <= RESCUES:
@@ -165,6 +168,32 @@ class StageRun:
             end = run.objective.packed_model(model)
             run.note(run.evaluated(end))
         run.converged = self.index == len(run.stages) - 1  # its steps have become small
+        return end
+
+    def _by_fixed_point(self, x: Any) -> Any:
+        """The sites of q(X) alone; the end is kept, as the best so far.
+
+        A checkpoint has the beginning of such a stage.
+        """
+        run, stage, watch = self.run, self.stage, self.watch
+        model = run.objective.model(x)
+        self.write()
+        state = run.evaluated(x)
+        run.note(state)
+        signal = run.variances / np.asarray(state.kept.noise)
+        try:
+            for found, value in fixed_point(
+                model, run.objective.outputs, stage.iterations, stage.step_size, self.gain
+            ):
+                model = found
+                run.trace.append(value)
+                run.signals.append(signal)
+                if watch.progress is not None:
+                    watch.progress.update(self.restart, self.index, value, np.nan, signal)
+                watch.interruption.check()
+        finally:  # an interrupted fit keeps what it has
+            end = run.objective.packed_model(model)
+            run.note(run.evaluated(end))
         return end
 
     def _without_idle(self, x: Any) -> Any:

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float, Int, PRNGKeyArray
 from ..expectations import Gaussian
 from ..mappings import Observations, Outputs, StochasticGP
 from ..mappings.natural import Inducing, stepped
-from ..parameters import split_free
+from ..parameters import log_prior, split_free
 from .adam import Moments
 from .bound import Model
 from .compiling import LongRunning
@@ -170,7 +170,7 @@ def _estimate(model: Model, given: dict[int, Inducing], batch: Batch) -> Float[A
     """The bound with other moments of q(U), but for what these add to its KL."""
     model = model.whole()
     q, kl = model.latent.infer()
-    total = -kl
+    total = log_prior(model) - kl
     for place, (view, o) in enumerate(zip(model.views, batch.outputs, strict=True)):
         own = _seen(model, place, q, o, batch.rows)
         if isinstance(view, StochasticGP) and isinstance(o, Observations):

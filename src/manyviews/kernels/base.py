@@ -1,6 +1,7 @@
 """What a covariance function is, and how two of them combine."""
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import equinox as eqx
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..parameters import Parameter, fix, free, map_parameters
+from ..parameters import Parameter, fix, free, map_parameters, with_prior
 
 
 class Kernel(eqx.Module):
@@ -53,9 +54,9 @@ class Kernel(eqx.Module):
             if name.split(".")[-1] not in self.per_dimension or p.raw.ndim:
                 return p
             if isinstance(p.raw, jax.core.Tracer):
-                return Parameter(jnp.full((n_dimensions,), p.raw), p.constraint, p.free)
+                return replace(p, raw=jnp.full((n_dimensions,), p.raw))
             raw = np.full(n_dimensions, np.asarray(p.raw))
-            return Parameter(jax.device_put(raw), p.constraint, p.free)
+            return replace(p, raw=jax.device_put(raw))
 
         return map_parameters(spread, self)
 
@@ -66,6 +67,10 @@ class Kernel(eqx.Module):
     def free(self, *names: str) -> Self:
         """Let fitting change the named parameters (all, if none is named)."""
         return free(self, *names)
+
+    def with_prior(self, *names: str, median: float, spread: float) -> Self:
+        """Give the named parameters a log-normal prior; its log density joins the bound."""
+        return with_prior(self, *names, median=median, spread=spread)
 
     def __add__(self, other: "Kernel") -> "Kernel":
         from .combine import Sum

@@ -1,6 +1,7 @@
 """GPLVM-CCA: shared variation by latent points, variation within views by full covariances."""
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -225,7 +226,7 @@ def unit_kernel(kernel: str | Kernel, means: Float[np.ndarray, "N Q"], ard: bool
     def held(name: str, p: Parameter) -> Parameter:
         if name.split(".")[-1] != "variance":
             return p
-        return Parameter(p.raw, p.constraint, False)
+        return replace(p, free=False)
 
     return map_parameters(held, made)
 

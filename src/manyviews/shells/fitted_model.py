@@ -258,7 +258,7 @@ class FittedModel(BaseEstimator):
         kind: Spread = "covariance" if cov else "variance" if std else None
         mean, spread = self._mixed(place, q, kind)
         if adjust is not None:
-            mean, spread = adjust.values(mean), adjust.spread(spread)
+            mean, spread = adjust.centre, adjust.spread(spread)
         return in_units(scaling, mean, spread)
 
     def _mixed(self, place: int, q: Positions, kind: Spread) -> tuple[np.ndarray, Any]:

@@ -2,12 +2,12 @@
 [McGPDS23].
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy.stats import norm
 
 from ..data import When
@@ -15,15 +15,13 @@ from ..errors import OptionError
 from ..fitted import Positions, Tables
 from ..fitted.cross_view import as_positions, known_places, neighbours, unfilled
 from ..fitted.segmentation import Segmentation
-from ..inference.bound import Model
+from ..inference.new_points import NewPoints
 from ..io import register_record
-from ..latent import Collaborative, make_sequences, marginals
-from ..mappings import make_outputs
-from ..mappings.base import condition
+from ..latent import Collaborative
 from .engine import VariationalEngine
+from .left_out_sequences import any_value, found_again
 
 TREATMENTS = ("conditional", "nearest", "nearest-own")
-MOST_FOLDS = 4
 
 
 class Question(NamedTuple):
@@ -73,22 +71,50 @@ class CollaborativeEngine(VariationalEngine):
             )
         powers = self.powers(evidence_power, timed=True)
         question = Question(tuple(known_places(rows)), tuple(wanted))
-        if not question.known or not set(question.wanted) - set(question.known):
-            private = "conditional"
         if private == "auto":
-            found = self.compare(question, powers, n_starts, flow_weight, losses)
-            private = min(found, key=found.__getitem__)
-        points = self.search(
-            rows, self._when(rows, when), n_modes, powers, n_starts, flow_weight=flow_weight
+            private = self._best_treatment(question, powers, n_starts, flow_weight, losses)
+        found = self.search(
+            rows, self.timed(rows, when), n_modes, powers, n_starts, flow_weight=flow_weight
         )
+        return self.placed(rows, wanted, found, n_modes, private)
+
+    def placed(
+        self, rows: Tables, wanted: Sequence[int], found: NewPoints, n_modes: int, private: str
+    ) -> Positions:
         if not wanted:
-            return unfilled(points, n_modes)
-        return self.private_paths(as_positions(points, n_modes), question, private)
+            return unfilled(found, n_modes)
+        question = Question(tuple(known_places(rows)), tuple(wanted))
+        return self.private_paths(as_positions(found, n_modes), question, private)
+
+    def treatment(
+        self, known: tuple[int, ...], wanted: tuple[int, ...], how: Mapping[str, Any]
+    ) -> str:
+        private = str(how.get("private", "auto"))
+        if private != "auto":
+            return private
+        return self._best_treatment(
+            Question(known, wanted), self.powers(how.get("evidence_power", ()), timed=True),
+            how.get("n_starts", 10), how.get("flow_weight", 0.0), how.get("losses"),
+        )  # fmt: skip
+
+    def _best_treatment(
+        self,
+        question: Question,
+        powers: Sequence[float] | None,
+        n_starts: int,
+        flow_weight: float,
+        losses: dict[str, dict[str, float]] | None,
+    ) -> str:
+        """The one that predicts left-out sequences best."""
+        if not question.known or not set(question.wanted) - set(question.known):
+            return "conditional"
+        found = self.compare(question, powers, n_starts, flow_weight, losses)
+        return min(found, key=found.__getitem__)
 
     def log_density(
         self, rows: Tables, when: When | None = None, *, method: str = "auto", n_starts: int = 10
     ) -> Float[np.ndarray, " N"]:
-        return super().log_density(rows, self._when(rows, when), method=method, n_starts=n_starts)
+        return super().log_density(rows, self.timed(rows, when), method=method, n_starts=n_starts)
 
     def divided(self, known: Sequence[int], wanted: Sequence[int]) -> Segmentation:
         """The shared path, and the paths that some views or others have for themselves."""
@@ -120,7 +146,7 @@ class CollaborativeEngine(VariationalEngine):
         shared, own = self.latent.prior_variances()
         return np.asarray(shared), np.asarray(own), np.asarray(self.latent.spread.value)
 
-    def _when(self, rows: Tables, when: When | None) -> When:
+    def timed(self, rows: Tables, when: When | None) -> When:
         """Rows without time stamps: each is a sequence of its own, after the trained ones."""
         if when is not None:
             return when
@@ -137,7 +163,7 @@ class CollaborativeEngine(VariationalEngine):
         shared path [McGPDS23, Algorithm 1], ``"nearest-own"`` of the one nearest in the known
         views' own paths.
         """
-        if treatment == "conditional":
+        if treatment == "conditional" or not question.known:
             return known
         columns = np.arange(known.mean.shape[1])
         searched = [self.latent.shared_dimensions()]
@@ -171,84 +197,24 @@ class CollaborativeEngine(VariationalEngine):
         name += f", flow {flow_weight:g}" if flow_weight else ""
         if name not in memory:
             losses: dict[str, list[float]] = {treatment: [] for treatment in TREATMENTS}
-            for out in _folds(self):
-                if _observed(self, question, out).any():
-                    _fold_losses(self, question, out, powers, n_starts, flow_weight, losses)
+            search = {"powers": powers, "n_starts": n_starts, "flow_weight": flow_weight}
+            for fold, given, points in found_again(self, question.known, **search):
+                known, wanted = (any_value(fold.rows, side) for side in question)
+                if not (known & wanted).any():
+                    continue
+                for treatment in TREATMENTS:
+                    q = fold.engine.placed(given, question.wanted, points, 1, treatment)
+                    losses[treatment] += [
+                        _loss(fold.engine, view, q, fold.rows[view]) for view in question.wanted
+                    ]
             memory[name] = {k: float(np.mean(v)) for k, v in losses.items() if v}
         return memory[name]
 
 
-def _fold_losses(
-    engine: CollaborativeEngine,
-    question: Question,
-    out: Bool[np.ndarray, " N"],
-    powers: Sequence[float] | None,
-    n_starts: int,
-    flow_weight: float,
-    losses: dict[str, list[float]],
-) -> None:
-    """Add what each treatment loses on the rows left out."""
-    rest, rows = without(engine, out), [Y[out] for Y in engine.data]
-    given = [
-        Y if view in question.known else np.full_like(Y, np.nan) for view, Y in enumerate(rows)
-    ]
-    sequences = engine.latent.sequences
-    code = np.asarray(sequences.code)[out] + int(sequences.code.max()) + 1
-    when = When(np.asarray(sequences.inputs)[out], code, ())
-    found = rest.search(given, when, powers=powers, n_starts=n_starts, flow_weight=flow_weight)
-    alone = Positions.independent(found.q.mean, found.q.variance)
-    for name in TREATMENTS:
-        q = rest.private_paths(alone, question, name)
-        losses[name] += [_loss(rest, view, q, rows[view]) for view in question.wanted]
-
-
-def _loss(
-    engine: CollaborativeEngine, view: int, q: Positions, Y: Float[np.ndarray, "N D"]
-) -> float:
+def _loss(engine: VariationalEngine, view: int, q: Positions, Y: Float[np.ndarray, "N D"]) -> float:
     mean, variance = engine.moments(view, q, "variance")
     assert variance is not None
     return float(np.nanmean(-norm.logpdf(Y, mean, np.sqrt(variance))))
-
-
-def _observed(engine: CollaborativeEngine, question: Question, out: Bool[np.ndarray, " N"]) -> Any:
-    """Which of the rows have something known and something wanted."""
-    sides = [
-        np.stack([~np.isnan(engine.data[view][out]).all(axis=1) for view in side]).any(axis=0)
-        for side in question
-    ]
-    return sides[0] & sides[1]
-
-
-def _folds(engine: CollaborativeEngine) -> list[Bool[np.ndarray, " N"]]:
-    sequences = engine.latent.sequences
-    code, order = np.asarray(sequences.code), np.asarray(sequences.order)
-    names = np.unique(code)
-    if len(names) > 1:
-        count = min(MOST_FOLDS, len(names))
-        return [np.isin(code, names[fold::count]) for fold in range(count)]
-    folds = []
-    for stretch in np.array_split(order, MOST_FOLDS):
-        out = np.zeros(len(code), bool)
-        out[stretch] = True
-        folds.append(out)
-    return folds
-
-
-def without(engine: CollaborativeEngine, out: Bool[np.ndarray, " N"]) -> CollaborativeEngine:
-    """The model conditioned on the other rows alone, its parameters as they are."""
-    latent, kept = engine.latent, ~out
-    sequences = latent.sequences
-    rest = latent.with_rows(
-        make_sequences(np.asarray(sequences.inputs)[kept], np.asarray(sequences.code)[kept]),
-        np.asarray(latent.target.value)[kept],
-        np.asarray(latent.precision.value)[kept],
-    )
-    q, data = marginals(rest), tuple(Y[kept] for Y in engine.data)
-    posteriors = tuple(
-        condition(view, q[..., rest.dimensions(place)], make_outputs(data[place], "exact"))
-        for place, view in enumerate(engine.model.views)
-    )
-    return CollaborativeEngine(Model(rest, engine.model.views), posteriors, data)
 
 
 def each_alone(n_rows: int, n_inputs: int, first: int = 0) -> When:

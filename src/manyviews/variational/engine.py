@@ -116,11 +116,23 @@ class VariationalEngine(Engine):
         if augmented:
             check_augmented(self.posteriors, rows, n_modes, coupled)
         found = self.search(rows, when, n_modes, powers, n_starts, coupled, flow_weight, augmented)
+        return self.placed(rows, wanted, found, n_modes, private)
+
+    def placed(
+        self, rows: Tables, wanted: Sequence[int], found: NewPoints, n_modes: int, private: str
+    ) -> Positions:
+        """What the ends of a search are as positions, and what is private to the wanted views."""
         if wanted:
             q = cross_view(self, rows, wanted, as_positions(found, n_modes), private)
         else:
             q = unfilled(found, n_modes)
         return q if found.taught is None else Taught.by(q, found.taught)
+
+    def treatment(
+        self, known: tuple[int, ...], wanted: tuple[int, ...], how: Mapping[str, Any]
+    ) -> str:
+        """Where what is private to the wanted views comes from, by the options of `infer()`."""
+        return str(how.get("private", "posterior"))
 
     def search(
         self,

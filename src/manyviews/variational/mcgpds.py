@@ -1,5 +1,6 @@
 """Multi-view collaborative Gaussian process dynamical systems [McGPDS23]."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +9,8 @@ from jaxtyping import Float
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import OptionError
+from ..fitted import Positions
+from ..fitted.adjustment import Adjustment
 from ..inference.diagnostics import check_signal
 from ..inference.initial_collaboration import STARTS
 from ..inference.initial_dynamics import TimeKernel
@@ -17,9 +20,11 @@ from ..kernels import Kernel
 from ..options import ARRAY, BOOLEAN, BY_VIEW, NONE, count, instance_of, number, one_of
 from ..shells import ViewsModel
 from ..shells.naming import Names
+from ..shells.views import NewSamples
 from .collaborative_engine import CollaborativeEngine, Question, each_alone
 from .collaborative_fit import Collaboration, collaborative_stages, fit_collaboration
 from .options import DEFAULT_NOISE_FLOOR, VIEWS, fit_options
+from .path_widths import widened
 
 
 @register_record
@@ -57,7 +62,7 @@ class McGPDS(ViewsModel):
         and others private; or α = 1, independent models.
     alpha : float, optional
         Hold all weights at this value, between 0 and 1. By default they are learnt.
-    fit_power : float or "auto", default=1
+    fit_power : float or "auto", default="auto"
         Learn from the evidence raised to this power, Σ_k ⟨log p(Y^k | X^k)⟩ - KL / power. Columns
         with correlated noise, such as image features, count the same evidence several times; every
         view then follows its own noise, and learnt weights say that views share little. Less than
@@ -73,6 +78,10 @@ class McGPDS(ViewsModel):
         Starting paths: PPCA of all views side by side, the same path for all, with α at 0.1; or
         one path for each view, with α at 0.5: PPCA scores rotated towards canonical variates,
         PPCA scores, or random. An array (samples x components) is the path of all views.
+    calibrated : bool, default=True
+        Whether intervals of predictions along new sequences have the width that errors of
+        left-out training sequences call for. Learnt when an interval is first asked for, at the
+        parameters of the fit. It may be changed after the fit.
     scaling, noise_floor, align, evidence_power
         As in `MRD`.
     signal_check, search, random_state, verbose
@@ -116,6 +125,7 @@ class McGPDS(ViewsModel):
         "alpha": (number(0, 1, "neither"), NONE),
         "fit_power": (number(0, 1, "right"), one_of("auto")),
         "factorised": (BOOLEAN,),
+        "calibrated": (BOOLEAN,),
         "outputs_per_step": (count(), NONE),
         "init": (one_of(*STARTS), ARRAY),
     }
@@ -132,7 +142,7 @@ class McGPDS(ViewsModel):
         shared_kernel: TimeKernel = "auto",
         sharing: str = "view",
         alpha: float | None = None,
-        fit_power: float | str = 1.0,
+        fit_power: float | str = "auto",
         factorised: bool = False,
         outputs_per_step: int | None = None,
         init: Any = "concatenated",
@@ -140,6 +150,7 @@ class McGPDS(ViewsModel):
         noise_floor: float | dict[str, float] = DEFAULT_NOISE_FLOOR,
         align: str = "union",
         evidence_power: float | str | dict[str, float | str] = 1.0,
+        calibrated: bool = True,
         signal_check: str = "warn",
         search: Search | None = None,
         random_state: Any = None,
@@ -161,6 +172,7 @@ class McGPDS(ViewsModel):
         self.noise_floor = noise_floor
         self.align = align
         self.evidence_power = evidence_power
+        self.calibrated = calibrated
         self.signal_check = signal_check
         self.search = search
         self.random_state = random_state
@@ -209,6 +221,15 @@ class McGPDS(ViewsModel):
             "evidence_power": self._by_view(self.evidence_power, "evidence_power", 1.0),
             "losses": self.private_losses_,
         }
+
+    def _adjustment(
+        self, place: int, new: NewSamples, q: Positions, places: Sequence[int], how: dict[str, Any]
+    ) -> Adjustment | None:
+        if not self.calibrated:
+            return None
+        when = self.engine_.timed(new.scaled, new.when)
+        asked = {**self._inference(), **how}
+        return widened(self.engine_, place, new.scaled, when, q, places, asked)
 
     # ------------------------------------------------------- what the model has found
 

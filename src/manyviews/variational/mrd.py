@@ -31,6 +31,7 @@ from .engine import VariationalEngine
 from .fit import FitOptions, fit_engine
 from .kinds import beside_names, choose_kinds, paired, picked, relative
 from .options import DEFAULT_NOISE_FLOOR, MISSING, VIEWS, fit_options
+from .path_widths import widened
 from .power_comparison import POWERS, compare_powers
 from .residual_link import adjusted, linked
 from .streamed import all_stochastic, fit_streamed, refuse_what_needs_all_rows, sample_frames
@@ -102,9 +103,10 @@ class MRD(ViewsModel):
         space leaves unexplained, and have their intervals calibrated. Both are learnt from
         training samples that the model is made to forget, when a question is first asked; see
         `manyviews.variational.residual_link.ResidualLink` and, for views that are not Gaussian,
-        `manyviews.variational.kind_link.KindLink`. Predictions come from the latent space alone
-        with time stamps, and where values of the wanted view are given. It may be changed after
-        the fit.
+        `manyviews.variational.kind_link.KindLink`. Where values of the wanted view are given,
+        predictions come from the latent space alone. With time stamps means do, and intervals are
+        calibrated by left-out sequences; see `manyviews.variational.path_widths.path_widths`. It
+        may be changed after the fit.
     missing, signal_check, time_kernel, search, random_state, verbose
         As in `BayesianGPLVM`.
 
@@ -501,10 +503,12 @@ class MRD(ViewsModel):
     def _adjustment(
         self, place: int, new: NewSamples, q: Positions, places: Sequence[int], how: dict[str, Any]
     ) -> Adjustment | None:
-        if not self._has_links():
-            return None
         asked = {**self._inference(), **how}
-        return adjusted(self.engine_, place, new.scaled, q, places, asked, self.groups_)
+        if self._has_links():
+            return adjusted(self.engine_, place, new.scaled, q, places, asked, self.groups_)
+        if self.residual_link and new.when is not None:
+            return widened(self.engine_, place, new.scaled, new.when, q, places, asked)
+        return None
 
     def compare_powers(
         self,

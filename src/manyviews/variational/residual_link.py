@@ -119,7 +119,7 @@ class ResidualLink:
         latent = self.share * np.clip(mean, self.low, self.high)
         centre = self.intercept + latent + self.features(inputs) @ self.coefficients
         centre = np.clip(centre, self.low, self.high)
-        return Adjustment(mean, centre, np.sqrt(self.widths(variance) / variance))
+        return Adjustment(mean, centre, lambda: np.sqrt(self.widths(variance) / variance))
 
 
 def _limits(Y: Float[np.ndarray, "N D"]) -> tuple[np.ndarray, np.ndarray]:

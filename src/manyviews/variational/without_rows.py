@@ -31,7 +31,7 @@ def keeping_rows(engine: VariationalEngine, rows: Int[np.ndarray, " n"]) -> Vari
     everyone = engine.marginals
     parts = [engine.model.latent.dimensions(view) for view in range(len(engine.data))]
     posteriors = tuple(
-        _conditioned(view, engine.posteriors[place], everyone[..., part], table, rows)
+        conditioned(view, engine.posteriors[place], everyone[..., part], table, rows)
         for place, (view, part, table) in enumerate(
             zip(engine.model.views, parts, engine.data, strict=True)
         )
@@ -53,13 +53,14 @@ def _holding(
     return held
 
 
-def _conditioned(
+def conditioned(
     view: Mapping,
     fitted: Any,
     q: Gaussian,
     table: Float[np.ndarray, "N _"],
     rows: Int[np.ndarray, " n"],
 ) -> Any:
+    """What prediction needs of some rows of a table, their q(x) given."""
     if isinstance(view, StochasticGP):
         return _settled(view, q, table, rows)
     exact = isinstance(view, CollaborativeGP) or fitted.exact
