@@ -44,8 +44,8 @@ def pytest_collection_finish():
 
 # Pages whose examples fit for ten seconds or more are left to `make test-all`.
 LONG_PAGES = {
-    "cross-validation.md", "dynamics.md", "kinds.md", "map-family.md", "mrd.md", "stacking.md",
-    "tutorial.md", "uncertain-inputs.md",
+    "cross-validation.md", "dynamics.md", "kinds.md", "map-family.md", "mcgpds.md", "mrd.md",
+    "stacking.md", "tutorial.md", "uncertain-inputs.md",
 }  # fmt: skip
 
 

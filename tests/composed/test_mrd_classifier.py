@@ -50,6 +50,7 @@ def test_no_probability_exceeds_the_rule_of_succession(fitted):
         assert model.predict_proba(known).max() <= 1 - 1 / (60 + 2) + 1e-9
 
 
+@pytest.mark.long
 def test_categorical_labels(tmp_path):
     views, y = blobs()
     known = y.astype(object)

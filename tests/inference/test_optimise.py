@@ -370,7 +370,8 @@ class StopAt:
             raise KeyboardInterrupt
 
 
-def test_ctrl_c_keeps_the_best_state():
+def test_ctrl_c_keeps_the_best_state(monkeypatch):
+    monkeypatch.setattr("manyviews.inference.race.n_abreast", lambda: 1)
     _, outputs = problem()
     with pytest.warns(ConvergenceWarning, match="interrupted"):
         _, info = optimise(make_model, outputs, STAGES, n_restarts=5, progress=StopAt(10))

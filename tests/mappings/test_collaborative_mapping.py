@@ -264,6 +264,8 @@ def test_random_outputs_give_an_unbiased_bound_and_gradient(rng, J):
         if drawn not in draws:
             estimate, gradient = found(whole.free, whole.context, key, 1)
             draws[drawn] = (float(estimate), whole.flat(gradient))
+        if len(draws) == D:
+            break
     assert len(draws) == D
     found = list(draws.values())
     assert np.mean([v for v, _ in found]) == pytest.approx(value, rel=1e-9)

@@ -69,6 +69,7 @@ def test_chains_find_the_clusters(sampled):
     assert near.iloc[0, 2] > 0.9 > 0.2 > near.iloc[0, 1]
 
 
+@pytest.mark.long
 def test_convergence_statistics(sampled):
     model, _ = sampled
     table = model.diagnostics()

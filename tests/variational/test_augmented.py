@@ -208,6 +208,7 @@ def model():
     )
 
 
+@pytest.mark.long
 def test_models_take_it_as_an_option(model):
     left, right = tables(np.random.default_rng(6).normal(size=(9, Q)))
     right[:, 2:] = np.nan

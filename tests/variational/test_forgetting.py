@@ -97,6 +97,7 @@ def test_models_over_time_and_few_rows_are_as_they_are(table):
         np.testing.assert_allclose(std[missing], raw_std(model)[missing])
 
 
+@pytest.mark.long
 def test_without_the_link_nothing_is_calibrated(table):
     views = {"a": table[:, :6], "b": table[:, 6:]}
     model = MRD(2, search=BRIEF, **FEW).fit(views)

@@ -112,6 +112,7 @@ def test_values_have_densities_given_the_other_views(mixed):
     np.testing.assert_allclose(model.predict_log_density(some, "real"), expected, rtol=1e-9)
 
 
+@pytest.mark.long
 def test_the_deviance_of_new_samples_is_that_of_their_predictions(mixed):
     model, views = mixed
     some = {name: table.iloc[:20] for name, table in views.items()}
@@ -179,6 +180,7 @@ def test_new_values_of_another_kind_are_refused(mixed):
         model.transform({"counts": wrong})
 
 
+@pytest.mark.long
 def test_trials_and_events_come_among_the_views(rng):
     left, right = signals(rng)
     reads = rng.integers(5, 40, size=(N, 4)).astype(float)

@@ -175,7 +175,7 @@ def test_a_file_holds_the_model(three, tmp_path):
     pd.testing.assert_frame_equal(loaded.alpha_, model.alpha_)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_parts_compose():
     """Collaborative paths with plain mappings, MRD and one view with collaborative mappings."""
     views, times, sequence = make_views("AB")

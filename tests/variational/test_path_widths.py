@@ -80,6 +80,7 @@ def test_a_model_without_a_sequence_has_learnt_from_the_others_alone(fitted):
     np.testing.assert_allclose(found[1], expected.variance(at) + expected.noise, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_means_stay_and_cost_nothing_and_intervals_hold_what_they_say(fitted):
     model, new, when = fitted
     model.engine_.links.clear()

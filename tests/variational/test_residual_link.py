@@ -151,7 +151,7 @@ def test_missing_values_do_not_count(rng):
 def test_an_adjustment_moves_and_stretches(rng):
     raw, centre = rng.normal(size=(2, 4, 3))
     stretch = rng.uniform(0.5, 2.0, size=(4, 3))
-    adjust = Adjustment(raw, centre, stretch)
+    adjust = Adjustment(raw, centre, lambda: stretch)
     root = rng.normal(size=(4, 3, 3))
     covariance = root @ np.swapaxes(root, 1, 2)
     draws = raw + np.einsum("nij,snj->sni", root, rng.normal(size=(40_000, 4, 3)))
@@ -258,6 +258,7 @@ def grouped(n_groups, size=8, seed=0):
     return {"a": a.reshape(-1, 4), "b": b.reshape(-1, 3)}
 
 
+@pytest.mark.long
 def test_intervals_hold_for_other_groups():
     train, new, codes = grouped(10), grouped(60, seed=1), np.repeat(np.arange(10), 8)
     model = MRD(2, 12, search=Search(max_iter=60, n_restarts=1), random_state=0, signal_check="off")

@@ -80,6 +80,7 @@ def test_what_needs_all_rows_is_refused(files, options, times, message):
         MRD(2, **options).fit(views, times=times)
 
 
+@pytest.mark.long
 def test_levels_that_the_sample_lacks_are_named(files):
     levels = np.concatenate([np.clip(files[1][:100], 0, 3)] * 60)
     levels[4321, 3] = 9.0

@@ -7,10 +7,12 @@ threads.
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextvars import copy_context
 
 import jax
+
+LOOK = 0.1  # seconds between two chances for Ctrl-C, which this thread alone hears of
 
 
 def n_abreast() -> int:
@@ -38,8 +40,11 @@ def abreast(work: Callable[[int], None], items: Sequence[int], at_once: int) -> 
     with ThreadPoolExecutor(at_once, thread_name_prefix="start") as pool:
         tasks = [pool.submit(copy_context().run, own, item) for item in items]
         try:
-            for task in tasks:
-                task.result()
+            left = set(tasks)
+            while left:
+                done, left = wait(left, LOOK, FIRST_EXCEPTION)
+                for task in done:
+                    task.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
