@@ -47,7 +47,16 @@ class Impatient:
             time.sleep(0.5)  # for the main thread to hear of it
 
 
+@pytest.fixture
+def usual_handler():
+    """Python's own, which other tests of this process may have replaced."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("usual_handler")
 def test_ctrl_c_stops_all_that_run_side_by_side(monkeypatch):
     _, info = fitted(monkeypatch, 3, Impatient())
     assert info.interrupted
