@@ -198,7 +198,7 @@ def test_sampled_paths_have_the_joint_posterior(path, rng):
     inputs, code, target, precision = make_world(rng, (4, 2))
     kernel = Matern52(1.2, 1.5) + Bias(0.2)
     latent = Temporal(make_sequences(inputs, code), (kernel,), target, precision, path)
-    draws = np.asarray(eqx.filter_jit(lambda z: z.sample(jax.random.key(0), 10_000))(latent))
+    draws = np.asarray(eqx.filter_jit(lambda z: z.sample(jax.random.key(0), 40_000))(latent))
     for d in range(Q):
         mean, V, _ = slow_posterior(kernel, inputs, code, target[:, d], precision[:, d])
         error = 5.0 / np.sqrt(len(draws))

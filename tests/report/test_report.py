@@ -280,7 +280,15 @@ def test_linear_models_are_reported_alike(name, halves, tmp_path):
     assert interop.to_xarray(model)["latent_mean"].shape == (77, 2)
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1300, "light")])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (390, "dark"),
+        (1300, "light"),
+        pytest.param(390, "light", marks=pytest.mark.long),
+        pytest.param(1300, "dark", marks=pytest.mark.long),
+    ],
+)
 def test_report_in_a_browser(halves, tmp_path, browser, width, scheme):
     model, new = halves
     write_report(model, tmp_path / "r.html", held_out=new)
